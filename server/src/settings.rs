@@ -32,7 +32,8 @@ pub use telemetry::{Receiver, Telemetry};
 tg_settings::options! {
     /// All settings of a process.
     pub struct Settings {
-        /// Address and port of the gateway. Anything but a loopback address needs `auth = iam`.
+        /// Address and port of the gateway. Anything but a loopback address needs `auth = iam`. Port 0: a free one, which the
+        /// log and the greeting report.
         #[serde(deserialize_with = "choices::listen")]
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8888));
         /// Where stores live. Empty: `threadgraph` below the user's data directory.

@@ -5,6 +5,7 @@ use std::io::{Seek, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -31,6 +32,11 @@ pub const LOOKING_AROUND: [&[&str]; 7] = [
     &["doctor"],
 ];
 
+/// What stands beside the address of the gateway in a log: a line at level info, and the greeting, which no filter leaves out.
+const GATEWAY: [&str; 2] = ["gateway listens", "Threadgraph is ready at"];
+/// What stands beside the address of `metrics.listen` or `report.listen`.
+const REPORT: [&str; 1] = ["metrics are served here"];
+
 /// Below what systems give to connections of their own accord.
 const PORTS: std::ops::Range<u16> = 10_240..32_000;
 
@@ -52,7 +58,9 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A loopback port that was free a moment ago, and that no connection of others is given: those are above it.
+/// A loopback port that was free a moment ago, and that no connection of others is given: those are above it. A process that
+/// can report its port chooses it itself; this one is for programs that cannot, for addresses where nobody listens, and for a
+/// gateway that a client is to find again after a restart: meanwhile a connection may be given a port that the system chose.
 ///
 /// # Errors
 /// No port is free.
@@ -80,7 +88,7 @@ pub struct Launch {
     pub args: Vec<String>,
     /// Environment.
     pub env: Vec<(String, String)>,
-    /// Port of the gateway; a free one if absent.
+    /// Port of the gateway; if absent, the process chooses one and reports it.
     pub port: Option<u16>,
     /// Data directory; a temporary one if absent.
     pub data_dir: Option<PathBuf>,
@@ -216,10 +224,6 @@ impl Launch {
             .data_dir
             .clone()
             .unwrap_or_else(|| scratch.path().join("data"));
-        let port = match self.port {
-            Some(port) => port,
-            None => free_port()?,
-        };
         let log = scratch.path().join("log");
         let program = bin_dir()?.join("threadgraph");
         let space = self
@@ -258,7 +262,7 @@ impl Launch {
             command.arg("serve").args(&self.services);
         }
         command
-            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .args(["--listen", &format!("127.0.0.1:{}", self.port.unwrap_or(0))])
             .arg("--data-dir")
             .arg(&data);
         if let Some(bus) = &self.bus {
@@ -286,7 +290,7 @@ impl Launch {
             .with_context(|| format!("cannot start {}: build it first", program.display()))?;
         Ok(Server {
             child,
-            port,
+            port: self.port.map(OnceLock::from).unwrap_or_default(),
             authority: self.authority,
             log,
             data,
@@ -308,7 +312,8 @@ impl Launch {
 /// A running `threadgraph` process; killed when dropped.
 pub struct Server {
     child: Child,
-    port: u16,
+    /// Set once it is known.
+    port: OnceLock<u16>,
     authority: Option<String>,
     log: PathBuf,
     data: PathBuf,
@@ -316,13 +321,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// URL of the gateway, with a slash at the end.
+    /// URL of the gateway, with a slash at the end. As [`Self::port`], it holds once the gateway listens.
     pub fn url(&self) -> String {
         let scheme = match self.authority {
             Some(_) => "https",
             None => "http",
         };
-        format!("{scheme}://127.0.0.1:{}/", self.port)
+        format!("{scheme}://127.0.0.1:{}/", self.port())
     }
 
     /// A client that trusts its certificate, if it has one, and no other.
@@ -336,9 +341,19 @@ impl Server {
         }
     }
 
-    /// Port of the gateway.
+    /// Port of the gateway; 0, where nobody is, until the gateway listens and reports another one.
     pub fn port(&self) -> u16 {
-        self.port
+        let known = self.port.get().copied();
+        let port = known.or_else(|| reported(&self.log(), &GATEWAY));
+        port.map_or(0, |port| *self.port.get_or_init(|| port))
+    }
+
+    /// Port at which it reports its metrics, and its health where that is set (`metrics.listen`, `report.listen`).
+    ///
+    /// # Errors
+    /// It has not reported one yet.
+    pub fn report_port(&self) -> Result<u16> {
+        reported(&self.log(), &REPORT).context("no port of metrics is reported yet")
     }
 
     /// The data directory.
@@ -362,19 +377,20 @@ impl Server {
     /// It ended, or does not serve within the bound; the error holds its log.
     pub async fn wait_ready(&mut self) -> Result<()> {
         let client = self.client()?;
-        let url = format!("{}health/ready", self.url());
         let end = Instant::now() + READY;
         loop {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the process ended with {status}:\n{}", self.log());
             }
-            let answer = client
-                .get(&url)
-                .timeout(Duration::from_secs(2))
-                .send()
-                .await;
-            if answer.is_ok_and(|response| response.status().is_success()) {
-                return Ok(());
+            if self.port() != 0 {
+                let answer = client
+                    .get(format!("{}health/ready", self.url()))
+                    .timeout(Duration::from_secs(2))
+                    .send()
+                    .await;
+                if answer.is_ok_and(|response| response.status().is_success()) {
+                    return Ok(());
+                }
             }
             if Instant::now() > end {
                 bail!("not ready in time:\n{}", self.log());
@@ -444,6 +460,15 @@ impl Server {
     pub fn alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
+}
+
+/// The loopback port in the first line of a log that is whole and has one of some words.
+fn reported(log: &str, words: &[&str]) -> Option<u16> {
+    let (whole, _) = log.rsplit_once('\n')?;
+    let says = |line: &&str| words.iter().any(|one| line.contains(one));
+    let (_, port) = whole.lines().find(says)?.split_once("127.0.0.1:")?;
+    let end = port.find(|one: char| !one.is_ascii_digit());
+    port.get(..end.unwrap_or(port.len()))?.parse().ok()
 }
 
 /// An HTTP client for the tests. It speaks with loopback only, without TLS: no certificate is read, which takes longer than

@@ -124,7 +124,7 @@ tg_settings::options! {
     /// The metrics of the process.
     pub struct Metrics {
         /// Loopback address at which this process tells its own metrics (`GET /metrics`), for one without a gateway.
-        /// Empty: nowhere but at the gateway.
+        /// Empty: nowhere but at the gateway. Port 0: a free one, which the log reports.
         #[serde(deserialize_with = "choices::listen_or_not")]
         listen: Option<SocketAddr> = None;
     }
@@ -135,7 +135,7 @@ tg_settings::options! {
     pub struct Report {
         /// Address at which this process reports its own health and metrics (`GET /health/live`, `/health/ready`, `/metrics`),
         /// without credentials: for containers, where only their machinery and Prometheus reach it. Empty: nowhere but at the
-        /// gateway.
+        /// gateway. Port 0: a free one, which the log reports.
         #[serde(deserialize_with = "choices::anywhere_or_not")]
         listen: Option<SocketAddr> = None;
         /// Seconds after which a process with `report.listen` is not ready because a consumer of it took nothing although

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use tempfile::TempDir;
 use tg_testkit::model::{Options, ScriptedModel, two_step_react};
-use tg_testkit::process::{bin_dir, client, free_port};
+use tg_testkit::process::{bin_dir, client};
 use tg_testkit::socket::Socket;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -63,6 +63,7 @@ struct Measurement<'a> {
 /// A system that is measured.
 struct Measured {
     child: Child,
+    /// As it reports it once it is ready.
     url: String,
     scratch: TempDir,
 }
@@ -84,9 +85,8 @@ impl Measured {
                 under
             }
         };
-        let port = free_port()?;
         command
-            .args(["up", "--listen", &format!("127.0.0.1:{port}")])
+            .args(["up", "--listen", "127.0.0.1:0"])
             .arg("--data-dir")
             .arg(scratch.path().join("data"))
             .env_remove("ANTHROPIC_API_KEY")
@@ -104,7 +104,7 @@ impl Measured {
             .context("cannot start it: run scripts/setup.sh test, which installs valgrind")?;
         let mut measured = Self {
             child,
-            url: format!("http://127.0.0.1:{port}/"),
+            url: String::new(),
             scratch,
         };
         measured.ready().await?;
@@ -118,15 +118,20 @@ impl Measured {
     /// Waits until it serves. It is not asked before it greets: each question would be counted.
     async fn ready(&mut self) -> Result<()> {
         let client = client()?;
-        let url = format!("{}health/ready", self.url);
         let end = Instant::now() + BOUND;
         loop {
             tokio::time::sleep(LOOK).await;
             if let Some(status) = self.child.try_wait()? {
                 bail!("it ended with {status}:\n{}", self.log());
             }
-            if self.log().contains("is ready at") {
-                let answer = client.get(&url).timeout(BOUND).send().await;
+            let log = self.log();
+            let mut greetings = log
+                .lines()
+                .filter_map(|line| line.split_once("is ready at "));
+            if let Some((_, url)) = greetings.next() {
+                url.clone_into(&mut self.url);
+                let health = format!("{url}health/ready");
+                let answer = client.get(health).timeout(BOUND).send().await;
                 if answer.is_ok_and(|answer| answer.status().is_success()) {
                     return Ok(());
                 }

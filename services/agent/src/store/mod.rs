@@ -21,13 +21,12 @@ mod conformance;
 
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
-use tg_provenance::Ended;
 use tg_schemas::msg::DetachedRun;
 use tg_storage::StorageError;
 
 pub use self::asking::{Asking, Confirmation, Replied};
 pub use self::calls::{CallAt, CallStore};
-pub use self::ends::{HeadKey, LastHeads, RunEnd, SignedHead};
+pub use self::ends::{HeadKey, HeadStore, LastHeads, RunEnd, SignedHead};
 pub use self::ledger::Ledger;
 pub use self::record::{Added, Facts, Noted, Record};
 pub use self::sqlite::ONE_WORKSPACE;
@@ -209,7 +208,7 @@ pub struct StepRow {
 /// # Errors
 /// Every method: when the store failed; nothing is changed then.
 #[async_trait]
-pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
+pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
     /// The run that a question began: `new` unless the same question has one already; `None` in a workspace that has
     /// ended. Now and then also removes some rows that are older than two days.
     async fn begin(
@@ -428,45 +427,6 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
         told: Told,
         now_ms: i64,
     ) -> Result<(), StorageError>;
-
-    /// How runs of a workspace ended on a day, in that order: so many of those behind a number at most, which counts from 1
-    /// each day. They are kept for five weeks.
-    async fn ended(
-        &self,
-        workspace: &str,
-        day: &str,
-        after: i64,
-        most: usize,
-    ) -> Result<Vec<Ended>, StorageError>;
-
-    /// The last head that was signed in a workspace, and the last one of a day.
-    async fn heads(&self, workspace: &str, day: &str) -> Result<LastHeads, StorageError>;
-
-    /// Keeps a head. `false`: its number is taken, or the workspace has ended. Of those before it some thousand are kept.
-    async fn keep_head(
-        &self,
-        workspace: &str,
-        is_over: &IsOver,
-        head: &SignedHead,
-    ) -> Result<bool, StorageError>;
-
-    /// The key that signs heads: the one that is kept, else this one, which is kept from now on.
-    async fn head_key(&self, new: Vec<u8>) -> Result<Vec<u8>, StorageError>;
-
-    /// Another key signs heads from now on; of the old one what verifies (PEM) is kept. `false`: the old one signs no more.
-    async fn rotate_head_key(
-        &self,
-        old: Vec<u8>,
-        verifies: String,
-        new: Vec<u8>,
-    ) -> Result<bool, StorageError>;
-
-    /// What verifies heads that keys before signed, the newest first.
-    async fn head_keys_before(&self) -> Result<Vec<HeadKey>, StorageError>;
-
-    /// What one of those signed from an instant on (RFC 3339 in UTC) does not count; of two instants the earlier stands.
-    /// `false`: there is none with this public half (PEM).
-    async fn revoke_head_key(&self, pem: String, from: String) -> Result<bool, StorageError>;
 
     /// Reserves what a call is likely to take, unless it is beyond a bound together with what was used and what is reserved for
     /// others: then nothing is, and it is said why. What was said of a call stands, unless it waits for the others: who takes its

@@ -5,6 +5,7 @@ mod calls;
 mod confirmations;
 mod detached;
 mod findings;
+mod head_store;
 mod heads;
 mod json;
 mod one_workspace;
@@ -25,7 +26,6 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
-use tg_provenance::Ended;
 use tg_schemas::msg::DetachedRun;
 use tg_storage::{Database, Durability, StorageError};
 
@@ -33,8 +33,8 @@ pub use self::one_workspace::ONE_WORKSPACE;
 use self::schema::MIGRATIONS;
 use super::{
     Added, Asked, Asking, Began, Call, CallAt, Confirmation, Counted, Days, Decided, Happened,
-    HeadKey, IsOver, KnownRun, LastHeads, LedgerStore, Piece, Record, Replied, Reservation, RunEnd,
-    RunKey, RunProgress, SignedHead, StepRow, Told, Used, Whose,
+    KnownRun, LedgerStore, Piece, Record, Replied, Reservation, RunEnd, RunKey, RunProgress,
+    StepRow, Told, Used, Whose,
 };
 use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Decision, Ending, Finding, Observation};
@@ -463,67 +463,6 @@ impl LedgerStore for SqliteLedger {
             told::keep(tx, &run, &told, now_ms)
         });
         told::trim(&self.db, write.await?, of).await
-    }
-
-    async fn ended(
-        &self,
-        workspace: &str,
-        day: &str,
-        after: i64,
-        most: usize,
-    ) -> Result<Vec<Ended>, StorageError> {
-        let (workspace, day) = (workspace.to_owned(), day.to_owned());
-        let read = self
-            .db
-            .read(move |conn| heads::ended(conn, &workspace, &day, after, most));
-        read.await
-    }
-
-    async fn heads(&self, workspace: &str, day: &str) -> Result<LastHeads, StorageError> {
-        let (workspace, day) = (workspace.to_owned(), day.to_owned());
-        let read = self
-            .db
-            .read(move |conn| heads::last(conn, &workspace, &day));
-        read.await
-    }
-
-    async fn keep_head(
-        &self,
-        workspace: &str,
-        is_over: &IsOver,
-        head: &SignedHead,
-    ) -> Result<bool, StorageError> {
-        let (workspace, is_over, head) = (workspace.to_owned(), is_over.clone(), head.clone());
-        let write = self.db.write(move |tx| match is_over.holds() {
-            true => Ok(false),
-            false => heads::keep(tx, &workspace, &head),
-        });
-        write.await
-    }
-
-    async fn head_key(&self, new: Vec<u8>) -> Result<Vec<u8>, StorageError> {
-        self.db.write(move |tx| heads::key(tx, &new)).await
-    }
-
-    async fn rotate_head_key(
-        &self,
-        old: Vec<u8>,
-        verifies: String,
-        new: Vec<u8>,
-    ) -> Result<bool, StorageError> {
-        let rotated = self
-            .db
-            .write(move |tx| heads::rotate_key(tx, &old, &verifies, &new));
-        rotated.await
-    }
-
-    async fn head_keys_before(&self) -> Result<Vec<HeadKey>, StorageError> {
-        self.db.read(heads::keys_before).await
-    }
-
-    async fn revoke_head_key(&self, pem: String, from: String) -> Result<bool, StorageError> {
-        let revoked = self.db.write(move |tx| heads::revoke_key(tx, &pem, &from));
-        revoked.await
     }
 
     async fn reserve(

@@ -22,6 +22,7 @@ use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::langgraph::shown;
 use crate::engine::translate::Body;
 use crate::error::json_written;
+use crate::handlers::asked::Asked;
 use crate::handlers::operations::{failed_with, object_of, refused, result};
 use crate::handlers::read;
 use crate::running::Running;
@@ -44,7 +45,8 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    pub(super) async fn new(app: Shared, meta: Meta, headers: HeaderMap) -> Result<Self, Object> {
+    pub(super) async fn new(asked: Asked) -> Result<Self, Object> {
+        let Asked { app, meta, headers } = asked;
         let identity = app.known(read::key(&headers), &meta).await;
         let identity = identity.map_err(|error| refused(&error))?;
         Self::of(app, identity, meta, headers)

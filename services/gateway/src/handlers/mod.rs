@@ -1,6 +1,7 @@
 //! Handlers: one file per endpoint, an HTTP route or a socket, and what they share. Each reads a request, hands it to
 //! the dispatcher and writes what comes back. Handlers decide nothing.
 
+mod asked;
 pub(crate) mod auth;
 pub(crate) mod bulk;
 mod caller;

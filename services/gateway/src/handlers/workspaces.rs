@@ -2,7 +2,7 @@
 //! made at either door is there at both.
 
 use axum::body::Body as HttpBody;
-use axum::extract::{Extension, Path, RawQuery, State};
+use axum::extract::{Path, RawQuery};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use tg_schemas::operations::{FailureCode, Object};
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
+use super::asked::Asked;
 use super::operations::{failed_with, object_of, pairs, refused, told};
 use super::read;
 use crate::ask::Part;
@@ -26,13 +27,8 @@ use crate::state::Shared;
 const ID: &str = "requestId";
 
 /// Lists them.
-pub(crate) async fn list(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |asking| async move {
+pub(crate) async fn list(asked: Asked, RawQuery(query): RawQuery) -> Response {
+    answered(asked, |asking| async move {
         let which = workspaces::which(pairs(query.as_deref().unwrap_or_default()));
         let which = which.map_err(|failure| object_of(&failure))?;
         let found = asking.ask("list-workspaces", None).await?;
@@ -45,13 +41,8 @@ pub(crate) async fn list(
 }
 
 /// Makes one.
-pub(crate) async fn create(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |asking| async move {
+pub(crate) async fn create(asked: Asked, body: HttpBody) -> Response {
+    answered(asked, |asking| async move {
         let (body, _held) = asking.read(body).await?;
         // A request that comes again under its id makes no second one.
         let own = uuid::Uuid::parse_str(&asking.meta.request_id);
@@ -77,13 +68,8 @@ pub(crate) async fn create(
 }
 
 /// Shows one.
-pub(crate) async fn one(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(workspace): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |asking| async move {
+pub(crate) async fn one(asked: Asked, Path(workspace): Path<String>) -> Response {
+    answered(asked, |asking| async move {
         let which = json!({"id": workspace});
         let found = asking.ask("get-workspace", Some(which)).await?;
         Ok(asking.done(StatusCode::OK, &shown(&found)).await)
@@ -93,13 +79,11 @@ pub(crate) async fn one(
 
 /// Gives one another name.
 pub(crate) async fn update(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
+    asked: Asked,
     Path(workspace): Path<String>,
-    headers: HeaderMap,
     body: HttpBody,
 ) -> Response {
-    answered(app, meta, headers, |asking| async move {
+    answered(asked, |asking| async move {
         let (body, _held) = asking.read(body).await?;
         let changed = workspaces::changed(&body, &workspace);
         let changed = changed.map_err(|failure| object_of(&failure))?;
@@ -110,13 +94,8 @@ pub(crate) async fn update(
 }
 
 /// Deletes one with all that it has.
-pub(crate) async fn remove(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(workspace): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |asking| async move {
+pub(crate) async fn remove(asked: Asked, Path(workspace): Path<String>) -> Response {
+    answered(asked, |asking| async move {
         let which = json!({"id": workspace});
         asking.ask("delete-workspace", Some(which)).await?;
         Ok(StatusCode::NO_CONTENT.into_response())
@@ -125,14 +104,14 @@ pub(crate) async fn remove(
 }
 
 /// Answers a caller who is known, or says what failed.
-async fn answered<W, F>(app: Shared, meta: Meta, headers: HeaderMap, work: W) -> Response
+async fn answered<W, F>(asked: Asked, work: W) -> Response
 where
     W: FnOnce(Asking) -> F,
     F: Future<Output = Result<Response, Object>>,
 {
-    let id = meta.request_id.clone();
+    let id = asked.meta.request_id.clone();
     let outcome = async {
-        let asking = Asking::of(app, headers, meta).await?;
+        let asking = Asking::of(asked).await?;
         work(asking).await
     };
     outcome
@@ -171,7 +150,8 @@ struct Asking {
 
 impl Asking {
     /// Of a caller who is known.
-    async fn of(app: Shared, headers: HeaderMap, meta: Meta) -> Result<Self, Object> {
+    async fn of(asked: Asked) -> Result<Self, Object> {
+        let Asked { app, meta, headers } = asked;
         let identity = app.known(read::bearer(&headers), &meta).await;
         let identity = identity.map_err(|error| refused(&error))?;
         Ok(Self {

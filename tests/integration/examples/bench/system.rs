@@ -98,9 +98,10 @@ impl System {
             }
         }
         let mut system = Self(servers, names);
-        let url = format!("{}health/ready", system.url());
         loop {
-            let answer = client.get(&url).timeout(BOUND).send().await;
+            // It is known once the gateway listens.
+            let url = format!("{}health/ready", system.url());
+            let answer = client.get(url).timeout(BOUND).send().await;
             let said = match answer {
                 Ok(answer) if answer.status().is_success() => {
                     return Ok((system, millis(begun)));

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use tempfile::TempDir;
 use tg_testkit::model::{Options, Reply, Rule, ScriptedModel, two_step_react};
-use tg_testkit::process::{Launch, Server, client, free_port};
+use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::services::SERVICES;
 
@@ -37,14 +37,12 @@ pub struct Part {
     pub name: &'static str,
     pub pid: u32,
     server: Server,
-    /// Where its metrics are.
-    metrics: u16,
 }
 
 impl Part {
     /// Its metrics as they are now.
     pub async fn metrics(&self) -> Result<String> {
-        let url = format!("http://127.0.0.1:{}/metrics", self.metrics);
+        let url = format!("http://127.0.0.1:{}/metrics", self.server.report_port()?);
         let answer = client()?.get(url).send().await?;
         Ok(answer.error_for_status()?.text().await?)
     }
@@ -76,15 +74,11 @@ impl System {
                 launch.services.push(name.to_owned());
             }
             launch.bus = bus.map(str::to_owned);
-            let metrics = free_port()?;
             let launch = launch
                 .env("OPENAI_BASE_URL", model.url())
                 .env("OPENAI_API_KEY", "sk-bench")
                 .env("OPENAI_MODEL", "scripted")
-                .env(
-                    "THREADGRAPH_METRICS__LISTEN",
-                    format!("127.0.0.1:{metrics}"),
-                )
+                .env("THREADGRAPH_METRICS__LISTEN", "127.0.0.1:0")
                 .env("THREADGRAPH_TELEMETRY__OTLP_URL", traces.unwrap_or("none"))
                 .data(&data.path().join(name));
             let server = launch.spawn().await?;
@@ -92,7 +86,6 @@ impl System {
                 name,
                 pid: server.pid().context("no process")?,
                 server,
-                metrics,
             });
         }
         let mut system = Self { parts, _data: data };

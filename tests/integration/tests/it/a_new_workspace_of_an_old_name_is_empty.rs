@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use tg_testkit::process::{Launch, free_port, tg};
+use tg_testkit::process::{Launch, tg};
 use tg_testkit::shared_node::VirtualHost;
 
 use crate::disabling_keeps_everything::replies;
@@ -74,12 +74,11 @@ async fn pays_itself(acme: &Tenant<'_>, counters: &str) -> Result<()> {
 async fn when_the_stores_were_down_over_rabbitmq() -> Result<()> {
     let node = VirtualHost::new().await?;
     let scratch = tempfile::tempdir()?;
-    let counters = format!("127.0.0.1:{}", free_port()?);
     let stores = || {
         let launch = Launch::serve(&STORES, &node.url());
         launch
             .data(&scratch.path().join("stores"))
-            .env("THREADGRAPH_METRICS__LISTEN", &counters)
+            .env("THREADGRAPH_METRICS__LISTEN", "127.0.0.1:0")
             .spawn()
     };
     let first = stores().await?;
@@ -126,7 +125,8 @@ async fn when_the_stores_were_down_over_rabbitmq() -> Result<()> {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     acme.holds(&new).await?;
-    pays_itself(&acme, &format!("http://{counters}/")).await
+    let counters = format!("http://127.0.0.1:{}/", second.report_port()?);
+    pays_itself(&acme, &counters).await
 }
 
 #[tokio::test]

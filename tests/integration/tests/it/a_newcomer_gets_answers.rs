@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tg_testkit::pdf::{LEFT, Pdf, line};
-use tg_testkit::process::{Output, tg};
+use tg_testkit::process::{Output, free_port, tg};
 
 use crate::world::{Bus, Installation};
 
@@ -126,8 +126,9 @@ async fn a_script_reads_it(url: &str) -> Result<()> {
 
 async fn newcomer(bus: Bus) -> Result<()> {
     let installation = Installation::new(bus).await?;
-    let server = installation.up(None).await?;
-    let port = server.port();
+    // The next one is found there, too.
+    let port = free_port()?;
+    let server = installation.up(Some(port)).await?;
     let url = server.url();
     let folder = tempfile::tempdir()?;
     write_documents(folder.path())?;

@@ -77,6 +77,7 @@ async fn kill(victim: &'static str) -> Result<()> {
     let model = ScriptedModel::start(slow(PAUSE)).await?;
     let agents = tempfile::tempdir()?;
     std::fs::write(agents.path().join("worker.yaml"), AGENT)?;
+    // Clients find the gateway there after each kill.
     let port = free_port()?;
     let serve = |services: &[&str]| {
         let launch = Launch::serve(services, &node.url())

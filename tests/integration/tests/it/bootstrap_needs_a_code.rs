@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tg_testkit::official::official;
-use tg_testkit::process::{Launch, Server, client, free_port, tg};
+use tg_testkit::process::{Launch, Server, client, tg};
 use tg_testkit::shared_node::VirtualHost;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -153,8 +153,8 @@ on_both_buses!(
 async fn a_terminal_is_shown_the_code(bus: Bus) -> Result<()> {
     let (data, node) = (tempfile::tempdir()?, bus.broker().await?);
     let folder = data.path().to_str().context("a text")?;
-    let listen = format!("127.0.0.1:{}", free_port()?);
-    let mut args = vec!["--auth", "iam", "--data-dir", folder, "--listen", &listen];
+    let mut args = vec!["--auth", "iam", "--data-dir", folder];
+    args.extend(["--listen", "127.0.0.1:0"]);
     let url = node.as_ref().map(VirtualHost::url);
     match &url {
         None => args.insert(0, "up"),

@@ -121,13 +121,14 @@ fn write_documents(folder: &Path) -> Result<()> {
 
 async fn newcomer(bus: Bus) -> Result<()> {
     let installation = Installation::new(bus).await?;
-    let server = installation.up(None).await?;
+    // The page finds the next one there.
+    let port = free_port()?;
+    let server = installation.up(Some(port)).await?;
     let folder = tempfile::tempdir()?;
     write_documents(folder.path())?;
     let folder = folder.path().to_string_lossy().into_owned();
     let mut story = Story::start("newcomer.mjs", &[&server.url(), &folder])?;
     ensure!(story.line().await? == "first half");
-    let port = server.port();
     server.terminate().await?;
     let _server = installation.up(Some(port)).await?;
     story.go_on().await?;

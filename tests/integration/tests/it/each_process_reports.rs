@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
-use tg_testkit::process::{Launch, Server, client, free_port};
+use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::time::Instant;
 
@@ -21,24 +21,22 @@ const HOLDS: Duration = Duration::from_secs(600);
 /// A process that reports.
 struct Reporting {
     server: Server,
-    at: String,
 }
 
 impl Reporting {
     async fn start(launch: Launch) -> Result<Self> {
-        let at = format!("127.0.0.1:{}", free_port()?);
-        let server = launch
-            .env("THREADGRAPH_REPORT__LISTEN", &at)
-            .spawn()
-            .await?;
-        Ok(Self { server, at })
+        let launch = launch.env("THREADGRAPH_REPORT__LISTEN", "127.0.0.1:0");
+        let server = launch.spawn().await?;
+        Ok(Self { server })
+    }
+
+    fn url(&self, path: &str) -> Result<String> {
+        let port = self.server.report_port()?;
+        Ok(format!("http://127.0.0.1:{port}{path}"))
     }
 
     async fn get(&self, path: &str) -> Result<(u16, String)> {
-        let answer = client()?
-            .get(format!("http://{}{path}", self.at))
-            .send()
-            .await?;
+        let answer = client()?.get(self.url(path)?).send().await?;
         Ok((answer.status().as_u16(), answer.text().await?))
     }
 
@@ -92,10 +90,7 @@ async fn a_process_is_ready_while_its_bus_and_its_stores_serve() -> Result<()> {
         "{status} {page}"
     );
     ensure!(owner.get("/api/v1/flow").await?.0 == 404);
-    let posted = client()?
-        .post(format!("http://{}/health/live", owner.at))
-        .send()
-        .await?;
+    let posted = client()?.post(owner.url("/health/live")?).send().await?;
     ensure!(posted.status() == 405, "{}", posted.status());
 
     node.stop().await?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tg_testkit::process::{Launch, Server, client, free_port};
+use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::services::{ANSWERING, without};
 use tg_testkit::shared_node::VirtualHost;
 use tokio::time::sleep;
@@ -40,7 +40,7 @@ impl System {
         let with = |launch: Launch| args.iter().fold(launch, |launch, arg| launch.arg(*arg));
         if bus == Bus::Embedded {
             let data = TempDir::new()?;
-            let again = with(Launch::up()).data(data.path()).port(free_port()?);
+            let again = with(Launch::up()).data(data.path());
             let killed = Some(again.clone().ready().await?);
             return Ok(Self {
                 rest: None,

@@ -57,6 +57,7 @@ impl Processor {
         log: &Path,
         extra: &[&str],
     ) -> Result<Self> {
+        // It does not report which port it chose.
         let metrics = free_port()?;
         let log = std::fs::File::create(log.join(format!("{id}.log")))?;
         let child = program

@@ -153,6 +153,7 @@ impl System {
             };
             let launch = launch
                 .data(&dir.path().join(part))
+                // Clients find the gateway there after a kill.
                 .port(free_port()?)
                 .env("OPENAI_BASE_URL", model.url())
                 .env("OPENAI_API_KEY", "sk-test-secret-4711")

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel, two_step_react};
-use tg_testkit::process::{Launch, Server, free_port, root, tg};
+use tg_testkit::process::{Launch, Server, root, tg};
 use tg_testkit::shared_node::VirtualHost;
 use tokio::time::Instant;
 
@@ -417,15 +417,14 @@ async fn a_process_without_a_gateway_is_scraped() -> Result<()> {
     let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(two_step_react("calculator", json!({}), 2)).await?;
     let _all = launch(&model, Some(&node)).ready().await?;
-    let at = format!("127.0.0.1:{}", free_port()?);
     let mut lone = Launch::serve(&["tool"], &node.url())
-        .env("THREADGRAPH_METRICS__LISTEN", &at)
+        .env("THREADGRAPH_METRICS__LISTEN", "127.0.0.1:0")
         .spawn()
         .await?;
     let end = Instant::now() + BOUND;
-    let page = loop {
-        match scrape(&format!("http://{at}/metrics")).await {
-            Ok(page) => break page,
+    let port = loop {
+        match lone.report_port() {
+            Ok(port) => break port,
             Err(error) => ensure!(
                 lone.alive() && Instant::now() < end,
                 "{error}\n{}",
@@ -434,11 +433,12 @@ async fn a_process_without_a_gateway_is_scraped() -> Result<()> {
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
+    let page = scrape(&format!("http://127.0.0.1:{port}/metrics")).await?;
     ensure!(page.sum("tg_tasks_total", &[]) >= Some(1.0), "{page:?}");
     ensure!(page.sum("tg_build_info", &[]) == Some(1.0), "{page:?}");
     let client = tg_testkit::process::client()?;
     let other = client
-        .get(format!("http://{at}/api/v1/flow"))
+        .get(format!("http://127.0.0.1:{port}/api/v1/flow"))
         .send()
         .await?;
     ensure!(other.status() == 404, "{}", other.status());

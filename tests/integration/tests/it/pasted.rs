@@ -27,6 +27,7 @@ pub fn blocks(page: &str, language: &str) -> Vec<String> {
 
 /// Runs lines in the project's folder until one of them fails. Their data, and what further variables name, is in `folder`.
 pub async fn run(lines: &str, folder: &Path, env: &[(&str, &Path)]) -> Result<Output> {
+    // The lines name the address before they start the server.
     let address = format!("127.0.0.1:{}", free_port()?);
     let path = format!("{}:{}", bin_dir()?.display(), std::env::var("PATH")?);
     let script = format!("set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{lines}");

@@ -38,6 +38,7 @@ fn entry() -> Vec<String> {
 
 /// The server at an address.
 async fn at_address() -> Result<(Child, String)> {
+    // It does not report which port it chose.
     let port = free_port()?;
     let [node, script] = &entry()[..] else {
         unreachable!("two paths");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tg_integration_tests::memory;
-use tg_testkit::process::{bin_dir, client, tg};
+use tg_testkit::process::{bin_dir, client, free_port, tg};
 use tokio::process::{Child, Command};
 
 use crate::world::{Bus, Installation, on_both_buses, post, up};
@@ -167,8 +167,10 @@ async fn a_killed_command_goes_on(bus: Bus) -> Result<()> {
 
 async fn a_server_that_goes_away_is_waited_for(bus: Bus) -> Result<()> {
     let place = Installation::new(bus).await?;
-    let server = place.up(None).await?;
-    let (url, port) = (server.url(), server.port());
+    // The client finds the next one there.
+    let port = free_port()?;
+    let server = place.up(Some(port)).await?;
+    let url = server.url();
     let (id, file) = ("urn:doc:ledger", Large::new()?);
     let mut child = adding(&url, id, &file.path)?;
     some_arrived(&url, id, &mut child).await?;

@@ -98,6 +98,38 @@ fn as_json(arguments: String) -> String {
     json!({CUT_OFF: arguments}).to_string()
 }
 
+/// A tool as the model is offered it. Its client names the schema of what it takes by a word of its API.
+pub(super) fn declared(tool: &Fields<'_>, schema: &str) -> Result<Value, Error> {
+    let mut own = json!({
+        "name": tool.required_text("name")?,
+        "description": tool.text("description")?,
+    });
+    if let Some(parameters) = tool.map(schema)? {
+        own["parameters"] = Value::Object(parameters.clone());
+    }
+    Ok(own)
+}
+
+/// Which tool is to be called: a word, or what an object says, which each API has in its own form.
+pub(super) fn choice(
+    fields: &Fields<'_>,
+    named: impl FnOnce(&Fields<'_>) -> Result<String, Error>,
+) -> Result<Option<String>, Error> {
+    match (fields.value("tool_choice"), fields.object("tool_choice")) {
+        (None, _) => Ok(None),
+        (Some(Value::String(word)), _) if ["auto", "none", "required"].contains(&word.as_str()) => {
+            Ok(Some(word.clone()))
+        }
+        (_, Ok(Some(choice))) => named(&choice).map(Some),
+        _ => Err(no_choice()),
+    }
+}
+
+/// What is said of a choice that is none.
+pub(super) fn no_choice() -> Error {
+    fault("tool_choice", "must be auto, none, required or a function")
+}
+
 /// Keeps of the offered tools those that a choice allows, and says how the model chooses among them.
 ///
 /// # Errors

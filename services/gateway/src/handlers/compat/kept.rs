@@ -1,8 +1,7 @@
 //! Responses that are kept: each is a turn of a session of its user. They are begun, read, deleted and cancelled here, by
 //! operations of the sessions.
 
-use axum::extract::{Extension, Path, State};
-use axum::http::HeaderMap;
+use axum::extract::Path;
 use axum::response::Response;
 use serde_json::{Value, json};
 use tg_mesh::clock;
@@ -12,16 +11,15 @@ use tg_schemas::operations::{
 };
 
 use super::{of_sessions, part, told};
-use crate::call::Meta;
 use crate::engine::compat::agents;
 use crate::engine::compat::dialect::Head;
 use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::responses::kept::{self, Kept, Wish};
 use crate::engine::compat::responses::reply::Responses;
 use crate::engine::translate::Body;
+use crate::handlers::asked::Asked;
 use crate::handlers::caller::{Caller, is};
 use crate::running::Running;
-use crate::state::Shared;
 
 /// A turn whose message is kept.
 pub(super) struct Begun {
@@ -164,13 +162,8 @@ async fn place(caller: &Caller, session: Session) -> String {
 }
 
 /// `GET /v1/responses/{response_id}`.
-pub(crate) async fn read_response(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn read_response(asked: Asked, Path(id): Path<String>) -> Response {
+    answered(asked, |caller| async move {
         let found = Found::of(&caller, &id).await?;
         Ok(caller.reply(&found.shown()).await)
     })
@@ -178,13 +171,8 @@ pub(crate) async fn read_response(
 }
 
 /// `DELETE /v1/responses/{response_id}`: with its session, of which it is the only turn.
-pub(crate) async fn delete_response(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn delete_response(asked: Asked, Path(id): Path<String>) -> Response {
+    answered(asked, |caller| async move {
         let found = Found::of(&caller, &id).await?;
         if !found.alone {
             let text = "response_id: its conversation has other responses: delete the session";
@@ -199,13 +187,8 @@ pub(crate) async fn delete_response(
 }
 
 /// `POST /v1/responses/{response_id}/cancel`: ends its turn. One that is over stays as it is.
-pub(crate) async fn cancel_response(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn cancel_response(asked: Asked, Path(id): Path<String>) -> Response {
+    answered(asked, |caller| async move {
         let mut found = Found::of(&caller, &id).await?;
         if found.status == IN_PROGRESS {
             let which = caller.turn(&found.session, &found.message);
@@ -274,14 +257,14 @@ impl Found {
 }
 
 /// Answers, or says what failed.
-async fn answered<W, F>(app: Shared, meta: Meta, headers: HeaderMap, work: W) -> Response
+async fn answered<W, F>(asked: Asked, work: W) -> Response
 where
     W: FnOnce(Caller) -> F,
     F: Future<Output = Result<Response, CompatError>>,
 {
-    let id = meta.request_id.clone();
+    let id = asked.meta.request_id.clone();
     let outcome = async {
-        let caller = Caller::new(app, meta, headers).await;
+        let caller = Caller::new(asked).await;
         work(caller.map_err(|failure| failed(&failure))?).await
     };
     outcome

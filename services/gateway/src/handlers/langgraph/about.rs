@@ -1,15 +1,13 @@
 //! What clients ask before anything else: whether somebody is there.
 
-use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
 use super::told::answered;
-use crate::call::Meta;
 use crate::engine::langgraph::shown;
 use crate::error::json_response;
-use crate::state::Shared;
+use crate::handlers::asked::Asked;
 
 /// `GET /langgraph/ok`: the gateway answers.
 pub(crate) async fn ok() -> Response {
@@ -17,12 +15,8 @@ pub(crate) async fn ok() -> Response {
 }
 
 /// `GET /langgraph/info`: what it is, for whoever has a key.
-pub(crate) async fn info(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn info(asked: Asked) -> Response {
+    answered(asked, |caller| async move {
         Ok(caller.reply(&shown::server()).await)
     })
     .await

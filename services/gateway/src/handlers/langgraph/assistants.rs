@@ -1,26 +1,19 @@
 //! Assistants: the agents that the operator's files describe.
 
 use axum::body::Body as HttpBody;
-use axum::extract::{Extension, Path, State};
-use axum::http::HeaderMap;
+use axum::extract::Path;
 use axum::response::Response;
 use serde_json::Value;
 use tg_schemas::operations::{Empty, GetNamedAgent, ListNamedAgents, NamedAgent};
 
 use super::told::{answered, unfit};
-use crate::call::Meta;
 use crate::engine::langgraph::asked::Search;
 use crate::engine::langgraph::shown;
-use crate::state::Shared;
+use crate::handlers::asked::Asked;
 
 /// `POST /langgraph/assistants/search`.
-pub(crate) async fn search(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn search(asked: Asked, body: HttpBody) -> Response {
+    answered(asked, |caller| async move {
         let (body, _reading) = caller.body(body).await?;
         let search = Search::read(&body).map_err(unfit)?;
         let all = caller.ask::<ListNamedAgents>(&Empty {}).await?;
@@ -31,13 +24,8 @@ pub(crate) async fn search(
 }
 
 /// `GET /langgraph/assistants/{assistant_id}`.
-pub(crate) async fn assistant(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn assistant(asked: Asked, Path(name): Path<String>) -> Response {
+    answered(asked, |caller| async move {
         let agent = caller.ask::<GetNamedAgent>(&NamedAgent { name }).await?;
         Ok(caller.reply(&shown::agent(&agent)).await)
     })

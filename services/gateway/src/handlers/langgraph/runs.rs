@@ -2,8 +2,8 @@
 
 use axum::body::Body as HttpBody;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Extension, Path, Query, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::extract::{Path, Query};
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,12 +16,11 @@ use super::stream::{Begun, Stream, begun, ended};
 use super::threads;
 use super::told::{answered, unfit};
 use crate::budget::Reading;
-use crate::call::Meta;
 use crate::engine::langgraph::asked::{Modes, Run};
 use crate::engine::langgraph::events::Told;
 use crate::engine::langgraph::shown::{self, Status, plain};
+use crate::handlers::asked::Asked;
 use crate::handlers::caller::{Caller, replied};
-use crate::state::Shared;
 
 /// Runs of a page where nobody says how many.
 const RUNS: usize = 10;
@@ -31,14 +30,8 @@ const BEHIND: i64 = 50;
 const PLACE: HeaderName = HeaderName::from_static("content-location");
 
 /// `POST /langgraph/threads/{thread_id}/runs`: begins a run, and waits for nothing of it.
-pub(crate) async fn create(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(thread): Path<String>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn create(asked: Asked, Path(thread): Path<String>, body: HttpBody) -> Response {
+    answered(asked, |caller| async move {
         let (_, session, begun) = starts(&caller, &thread, body).await?;
         // The turn goes on without its reader.
         let run = shown::run(&session, &[], &begun.run, "running");
@@ -50,14 +43,8 @@ pub(crate) async fn create(
 }
 
 /// `POST /langgraph/threads/{thread_id}/runs/stream`.
-pub(crate) async fn stream(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(thread): Path<String>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn stream(asked: Asked, Path(thread): Path<String>, body: HttpBody) -> Response {
+    answered(asked, |caller| async move {
         let (run, session, begun) = starts(&caller, &thread, body).await?;
         let place = place(&thread, &begun.run);
         let told = Told::new(run.modes, (&session.id, &begun.run), &session.agent);
@@ -73,14 +60,8 @@ pub(crate) async fn stream(
 }
 
 /// `POST /langgraph/threads/{thread_id}/runs/wait`.
-pub(crate) async fn wait(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(thread): Path<String>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn wait(asked: Asked, Path(thread): Path<String>, body: HttpBody) -> Response {
+    answered(asked, |caller| async move {
         let (body, reading) = caller.body(body).await?;
         let run = Run::read(&body).map_err(unfit)?;
         drop(body);
@@ -120,13 +101,11 @@ pub(crate) struct Page {
 
 /// `GET /langgraph/threads/{thread_id}/runs`: the runs of a thread, the newest first.
 pub(crate) async fn list(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
+    asked: Asked,
     Path(thread): Path<String>,
     page: Result<Query<Page>, QueryRejection>,
-    headers: HeaderMap,
 ) -> Response {
-    answered(app, meta, headers, |caller| async move {
+    answered(asked, |caller| async move {
         let Query(page) = page.map_err(|_| {
             let text = "limit, offset: must be whole numbers from 0 on, each given once";
             unfit(Failure::new(FailureCode::ValidationError, text))
@@ -149,13 +128,8 @@ pub(crate) async fn list(
 }
 
 /// `GET /langgraph/threads/{thread_id}/runs/{run_id}`.
-pub(crate) async fn one(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path((thread, run)): Path<(String, String)>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn one(asked: Asked, Path((thread, run)): Path<(String, String)>) -> Response {
+    answered(asked, |caller| async move {
         let (session, messages, busy) = caller.thread_now(&thread).await?;
         let how = how(&messages, &run, busy).ok_or_else(unknown)?;
         let shown = shown::run(&session, &messages, &run, how);
@@ -172,13 +146,11 @@ pub(crate) struct Cancelling {
 
 /// `POST /langgraph/threads/{thread_id}/runs/{run_id}/cancel`: ends a run. One that is over stays as it is.
 pub(crate) async fn cancel(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
+    asked: Asked,
     Path((thread, run)): Path<(String, String)>,
     how_to: Result<Query<Cancelling>, QueryRejection>,
-    headers: HeaderMap,
 ) -> Response {
-    answered(app, meta, headers, |caller| async move {
+    answered(asked, |caller| async move {
         let action = how_to.map(|Query(how_to)| how_to.action);
         let known = action.is_ok_and(|action| action.is_none_or(|action| action == "interrupt"));
         if !known {
@@ -197,13 +169,8 @@ pub(crate) async fn cancel(
 }
 
 /// `GET /langgraph/threads/{thread_id}/runs/{run_id}/join`: waits for the end of a run.
-pub(crate) async fn join(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path((thread, run)): Path<(String, String)>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn join(asked: Asked, Path((thread, run)): Path<(String, String)>) -> Response {
+    answered(asked, |caller| async move {
         let messages = joined(&caller, &thread, &run).await?;
         Ok(caller.reply(&shown::values(&messages)).await)
     })
@@ -212,12 +179,10 @@ pub(crate) async fn join(
 
 /// `GET /langgraph/threads/{thread_id}/runs/{run_id}/stream`: the same, as events. Pieces that were told are not told again.
 pub(crate) async fn stream_joined(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
+    asked: Asked,
     Path((thread, run)): Path<(String, String)>,
-    headers: HeaderMap,
 ) -> Response {
-    answered(app, meta, headers, |caller| async move {
+    answered(asked, |caller| async move {
         let session = caller.thread(&thread).await?;
         let messages = caller.messages(&session.id, None).await?;
         shown::status(&messages, &run).ok_or_else(unknown)?;
@@ -237,13 +202,8 @@ pub(crate) async fn stream_joined(
 }
 
 /// `POST /langgraph/runs/wait`: one question, of which nothing is kept.
-pub(crate) async fn stateless(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn stateless(asked: Asked, body: HttpBody) -> Response {
+    answered(asked, |caller| async move {
         let (_, mut values, result) = asked(&caller, body).await?;
         values["messages"][1]["response_metadata"] =
             json!({"model_name": result.model, "finish_reason": result.finish_reason});
@@ -253,13 +213,8 @@ pub(crate) async fn stateless(
 }
 
 /// `POST /langgraph/runs/stream`: the same, as events once the answer is there.
-pub(crate) async fn stateless_stream(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn stateless_stream(asked: Asked, body: HttpBody) -> Response {
+    answered(asked, |caller| async move {
         let (run, values, result) = asked(&caller, body).await?;
         let told = Told::new(run.modes, ("", &result.request_id), &run.assistant);
         Ok(Stream::new(caller, String::new(), told).whole(&result.content, &values))

@@ -1,8 +1,8 @@
 //! Threads: sessions of a user. A thread that is created without an agent has the first one until its first run says which.
 
 use axum::body::Body as HttpBody;
-use axum::extract::{Extension, Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::Path;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tg_schemas::limits::CHAT_BODY;
@@ -13,12 +13,11 @@ use tg_schemas::operations::{
 };
 
 use super::told::{answered, unfit};
-use crate::call::Meta;
 use crate::engine::langgraph::asked::{History, NewThread};
 use crate::engine::langgraph::searched::ThreadSearch;
 use crate::engine::langgraph::shown;
+use crate::handlers::asked::Asked;
 use crate::handlers::caller::{Caller, is};
-use crate::state::Shared;
 
 /// Sessions that a search looks at, at most.
 const SESSIONS: usize = 1_000;
@@ -30,13 +29,8 @@ const LOOKED: usize = 200;
 const FIRST: i64 = 2;
 
 /// `POST /langgraph/threads`.
-pub(crate) async fn begin(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn begin(asked: Asked, body: HttpBody) -> Response {
+    answered(asked, |caller| async move {
         let (body, _reading) = caller.body(body).await?;
         let new = NewThread::read(&body).map_err(unfit)?;
         if let Some(id) = &new.id {
@@ -63,13 +57,8 @@ pub(crate) async fn begin(
 }
 
 /// `POST /langgraph/threads/search`: the threads of a user, each with its first messages.
-pub(crate) async fn find(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn find(asked: Asked, body: HttpBody) -> Response {
+    answered(asked, |caller| async move {
         let (body, _reading) = caller.body(body).await?;
         let asked = ThreadSearch::read(&body).map_err(unfit)?;
         let mut found: Vec<Value> = Vec::new();
@@ -175,13 +164,8 @@ async fn beginning(
 }
 
 /// `GET /langgraph/threads/{thread_id}`.
-pub(crate) async fn thread(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn thread(asked: Asked, Path(id): Path<String>) -> Response {
+    answered(asked, |caller| async move {
         let found = caller.thread(&id).await?;
         shown_as_is(&caller, &found).await
     })
@@ -189,13 +173,8 @@ pub(crate) async fn thread(
 }
 
 /// `POST /langgraph/threads/{thread_id}/copy`: another thread with the same messages, under ids of their own.
-pub(crate) async fn copy(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn copy(asked: Asked, Path(id): Path<String>) -> Response {
+    answered(asked, |caller| async move {
         let found = caller.thread(&id).await?;
         let which = OneSession {
             name: found.agent.clone(),
@@ -213,13 +192,8 @@ pub(crate) async fn copy(
 }
 
 /// `DELETE /langgraph/threads/{thread_id}`.
-pub(crate) async fn delete(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn delete(asked: Asked, Path(id): Path<String>) -> Response {
+    answered(asked, |caller| async move {
         caller.remove(&id).await?;
         Ok(StatusCode::NO_CONTENT.into_response())
     })
@@ -227,13 +201,8 @@ pub(crate) async fn delete(
 }
 
 /// `GET /langgraph/threads/{thread_id}/state`.
-pub(crate) async fn state(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn state(asked: Asked, Path(id): Path<String>) -> Response {
+    answered(asked, |caller| async move {
         let found = caller.thread(&id).await?;
         let messages = caller.messages(&found.id, None).await?;
         Ok(caller.reply(&shown::state(&found, &messages)).await)
@@ -242,14 +211,8 @@ pub(crate) async fn state(
 }
 
 /// `POST /langgraph/threads/{thread_id}/history`.
-pub(crate) async fn history(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    answered(app, meta, headers, |caller| async move {
+pub(crate) async fn history(asked: Asked, Path(id): Path<String>, body: HttpBody) -> Response {
+    answered(asked, |caller| async move {
         let (body, _reading) = caller.body(body).await?;
         let asked = History::read(&body).map_err(unfit)?;
         let found = caller.thread(&id).await?;

@@ -1,15 +1,15 @@
 //! How failures are told to these clients.
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Value, json};
 use tg_schemas::operations::{Failure, FailureCode, Object};
 
 use crate::call::Meta;
 use crate::error::json_response;
+use crate::handlers::asked::Asked;
 use crate::handlers::caller::{Caller, code, is};
 use crate::handlers::operations::object_of;
-use crate::state::Shared;
 
 /// A refusal of what a request says.
 pub(super) fn unfit(failure: Failure) -> Object {
@@ -40,14 +40,14 @@ fn told(failure: &Object, id: &str) -> Response {
 }
 
 /// Answers, or says what failed.
-pub(super) async fn answered<W, F>(app: Shared, meta: Meta, headers: HeaderMap, work: W) -> Response
+pub(super) async fn answered<W, F>(asked: Asked, work: W) -> Response
 where
     W: FnOnce(Caller) -> F,
     F: Future<Output = Result<Response, Object>>,
 {
-    let id = meta.request_id.clone();
+    let id = asked.meta.request_id.clone();
     let outcome = async {
-        let caller = Caller::new(app, meta, headers).await?;
+        let caller = Caller::new(asked).await?;
         work(caller).await
     };
     outcome.await.unwrap_or_else(|failure| told(&failure, &id))

@@ -5,7 +5,7 @@ use tg_schemas::Error;
 
 use super::functions;
 use crate::engine::compat::asking::{
-    add_most, add_sampling, add_stop, allowed, arguments, begun, model, result, with_usage,
+    self, add_most, add_sampling, add_stop, allowed, arguments, begun, model, result, with_usage,
 };
 use crate::engine::compat::dialect::Asked;
 use crate::engine::compat::responses::request::turns as turns_of_items;
@@ -187,48 +187,33 @@ fn offered_functions(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
 }
 
 fn declared(function: &Fields<'_>) -> Result<Value, Error> {
-    let mut own = json!({
-        "name": function.required_text("name")?,
-        "description": function.text("description")?,
-    });
-    if let Some(parameters) = function.map("parameters")? {
-        own["parameters"] = Value::Object(parameters.clone());
-    }
-    Ok(own)
+    asking::declared(function, "parameters")
 }
 
 /// Which tool is to be called: a word, or the name of one. It may allow some of the tools only.
 fn choice(fields: &Fields<'_>, tools: &mut Vec<Value>) -> Result<Option<String>, Error> {
-    match fields.value("tool_choice") {
-        None => Ok(None),
-        Some(Value::String(word)) if ["auto", "none", "required"].contains(&word.as_str()) => {
-            Ok(Some(word.clone()))
-        }
-        // As servers of Mistral have it.
-        Some(Value::String(word)) if word == "any" => Ok(Some("required".to_owned())),
-        Some(Value::Object(_)) => {
-            let missing = || fault("tool_choice.function", "is required");
-            let choice = fields.object("tool_choice")?.ok_or_else(missing)?;
-            if choice.text("type")? == "allowed_tools" {
-                let below = choice.object("allowed_tools")?;
-                return allowed(below.as_ref().unwrap_or(&choice), tools).map(Some);
-            }
-            match (choice.text("type")?.as_str(), choice.object("function")?) {
-                // As a word, in the form of other APIs.
-                (word @ ("auto" | "none" | "required"), None) => Ok(Some(word.to_owned())),
-                ("any", None) => Ok(Some("required".to_owned())),
-                (_, Some(function)) => function.required_text("name").map(Some),
-                ("function" | "tool", None) => {
-                    choice.opt_text("name")?.map(Some).ok_or_else(missing)
-                }
-                _ => Err(missing()),
-            }
-        }
-        Some(_) => {
-            let text = "must be auto, none, required or a function";
-            Err(fault("tool_choice", text))
-        }
+    // As servers of Mistral have it.
+    if fields
+        .value("tool_choice")
+        .is_some_and(|word| word == "any")
+    {
+        return Ok(Some("required".to_owned()));
     }
+    asking::choice(fields, |choice| {
+        if choice.text("type")? == "allowed_tools" {
+            let below = choice.object("allowed_tools")?;
+            return allowed(below.as_ref().unwrap_or(choice), tools);
+        }
+        let missing = || fault("tool_choice.function", "is required");
+        match (choice.text("type")?.as_str(), choice.object("function")?) {
+            // As a word, in the form of other APIs.
+            (word @ ("auto" | "none" | "required"), None) => Ok(word.to_owned()),
+            ("any", None) => Ok("required".to_owned()),
+            (_, Some(function)) => function.required_text("name"),
+            ("function" | "tool", None) => choice.opt_text("name")?.ok_or_else(missing),
+            _ => Err(missing()),
+        }
+    })
 }
 
 /// The shape of the answer.

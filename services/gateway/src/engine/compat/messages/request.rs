@@ -250,14 +250,7 @@ fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
         let why = "must be custom: tools of providers are not run here";
         return Err(tool.fault("type", why));
     }
-    let mut own = json!({
-        "name": tool.required_text("name")?,
-        "description": tool.text("description")?,
-    });
-    if let Some(schema) = tool.map("input_schema")? {
-        own["parameters"] = Value::Object(schema.clone());
-    }
-    Ok(own)
+    asking::declared(tool, "input_schema")
 }
 
 /// Which tool is to be called: a word, or the name of one.

@@ -6,7 +6,7 @@ use tg_schemas::Error;
 use super::custom;
 use super::kept::Wish;
 use crate::engine::compat::asking::{
-    add_most, add_sampling, allowed, arguments, begun, model, result,
+    self, add_most, add_sampling, allowed, arguments, begun, model, result,
 };
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
@@ -219,34 +219,16 @@ fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
             return Err(tool.fault("type", why));
         }
     }
-    let mut own = json!({
-        "name": tool.required_text("name")?,
-        "description": tool.text("description")?,
-    });
-    if let Some(parameters) = tool.map("parameters")? {
-        own["parameters"] = Value::Object(parameters.clone());
-    }
-    Ok(own)
+    asking::declared(tool, "parameters")
 }
 
 /// Which tool is to be called: a word, or the name of one. It may allow some of the tools only.
 fn choice(fields: &Fields<'_>, tools: &mut Vec<Value>) -> Result<Option<String>, Error> {
-    let wrong = || fault("tool_choice", "must be auto, none, required or a function");
-    match fields.value("tool_choice") {
-        None => Ok(None),
-        Some(Value::String(word)) if ["auto", "none", "required"].contains(&word.as_str()) => {
-            Ok(Some(word.clone()))
-        }
-        Some(Value::Object(_)) => {
-            let choice = fields.object("tool_choice")?.ok_or_else(wrong)?;
-            match choice.text("type")?.as_str() {
-                "function" | custom::KIND => choice.required_text("name").map(Some),
-                "allowed_tools" => allowed(&choice, tools).map(Some),
-                _ => Err(wrong()),
-            }
-        }
-        Some(_) => Err(wrong()),
-    }
+    asking::choice(fields, |choice| match choice.text("type")?.as_str() {
+        "function" | custom::KIND => choice.required_text("name"),
+        "allowed_tools" => allowed(choice, tools),
+        _ => Err(asking::no_choice()),
+    })
 }
 
 /// The shape of the answer.
