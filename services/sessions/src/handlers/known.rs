@@ -25,7 +25,8 @@ impl RequestHandler<OperationRequest, OperationResponse> for Known {
         if let Some(id) = known_by(&cx, &asked) {
             cx.id = id;
         }
-        self.0.serve(cx, asked, out).await
+        // A method of the same name is Served's own.
+        RequestHandler::serve(&self.0, cx, asked, out).await
     }
 }
 

@@ -3,8 +3,13 @@
 
 use tg_architecture_tests::source::{Source, all, root};
 
+/// Begins of paths that a rule leaves out, each with the reason.
+type Exceptions = &'static [(&'static str, &'static str)];
+/// Whether a line breaks a rule.
+type Rule = fn(&str) -> bool;
+
 /// Files whose tests compare a time, and why that is no bound that a busy machine misses.
-const LOOKED_AT: &[(&str, &str)] = &[
+const LOOKED_AT: Exceptions = &[
     (
         "tests/integration/tests/it/",
         "patience of 60 s, or in tests/soak.toml",
@@ -46,7 +51,7 @@ const LOOKED_AT: &[(&str, &str)] = &[
 ];
 
 /// Files whose tests wait for less than a minute, and why a busy machine does not fail them.
-const WAITED_BRIEFLY: &[(&str, &str)] = &[
+const WAITED_BRIEFLY: Exceptions = &[
     (
         "crates/storage/src/database/tests.rs",
         "a caller that leaves a query without end",
@@ -170,7 +175,7 @@ fn found(source: &Source, so: fn(&str) -> bool) -> Vec<String> {
 }
 
 /// What is so of a line of a file that no list names.
-fn other(known: &[(&str, &str)], so: fn(&str) -> bool) -> Vec<String> {
+fn other(known: Exceptions, so: Rule) -> Vec<String> {
     let known = |path: &str| known.iter().any(|(start, _)| path.starts_with(start));
     let sources = all();
     let sources = sources.iter();
@@ -203,7 +208,7 @@ fn tests_wait_a_minute() {
 #[test]
 fn every_exception_is_needed() {
     let sources = all();
-    let lists: [(&[(&str, &str)], fn(&str) -> bool); 2] =
+    let lists: [(Exceptions, Rule); 2] =
         [(LOOKED_AT, compares), (WAITED_BRIEFLY, waits_briefly)];
     for (known, so) in lists {
         let used = |start: &str| {
