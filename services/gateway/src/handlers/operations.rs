@@ -46,21 +46,20 @@ pub(crate) fn stream_route<O: Operation>() -> MethodRouter<Shared> {
     post(answer::<O, true>)
 }
 
-/// What is not there, below `/a1`.
-pub(crate) fn nothing(meta: &Meta) -> Response {
+/// What the id of a request is called in an error below `/a1`.
+pub(crate) const REQUEST_ID: &str = "request_id";
+
+/// What is not there, below `/a1` and among the workspaces.
+pub(crate) fn nothing(id_key: &str, meta: &Meta) -> Response {
     let failure = Failure::new(FailureCode::NotFound, "there is no such endpoint");
-    of_no_operation(&failure, meta)
+    told(&object_of(&failure), None, (id_key, &*meta.request_id))
 }
 
-/// What is there below `/a1` and does not take this method.
-pub(crate) fn not_allowed(meta: &Meta) -> Response {
+/// What is there and does not take this method.
+pub(crate) fn not_allowed(id_key: &str, meta: &Meta) -> Response {
     let text = "this endpoint does not take this method";
-    of_no_operation(&Failure::new(FailureCode::MethodNotAllowed, text), meta)
-}
-
-fn of_no_operation(failure: &Failure, meta: &Meta) -> Response {
-    let id = ("request_id", &*meta.request_id);
-    told(&object_of(failure), None, id)
+    let failure = Failure::new(FailureCode::MethodNotAllowed, text);
+    told(&object_of(&failure), None, (id_key, &*meta.request_id))
 }
 
 /// What a request comes with, beside its headers.
