@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use axum::body::Body as HttpBody;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Extension, Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -75,11 +76,15 @@ async fn answer<O: Operation, const EVENTS: bool>(
     State(app): State<Shared>,
     Extension(meta): Extension<Meta>,
     method: Method,
-    Path(path): Path<HashMap<String, String>>,
+    path: Result<Path<HashMap<String, String>>, PathRejection>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: HttpBody,
 ) -> Response {
+    let Ok(Path(path)) = path else {
+        // It is no text.
+        return nothing(O::META.id_key, &meta);
+    };
     let id = meta.request_id.clone();
     let place = path.clone();
     let given = Given {

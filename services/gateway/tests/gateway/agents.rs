@@ -411,6 +411,7 @@ async fn failures_have_the_form_of_the_surface(place: Place) {
             "session_not_found",
         ),
         ("GET", "/a1/nothing", vec![], None, 404, "not_found"),
+        ("GET", "/a1/agents/%ff", vec![], None, 404, "not_found"),
         (
             "GET",
             "/a1/agents",
