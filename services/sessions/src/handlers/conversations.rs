@@ -215,6 +215,7 @@ impl Agents {
         let span = Span {
             after,
             live: false,
+            plain: true,
             most,
             bytes: limits::PAGE_BYTES,
         };
@@ -222,7 +223,6 @@ impl Agents {
         let last = found.items.last().filter(|_| found.more);
         let last = last.map(|last| last.seq);
         let told = found.items.into_iter();
-        let told = told.filter(is_listed);
         Ok(ChatMessages {
             items: told.map(|one| message(cx, &known.id, one)).collect(),
             next_cursor: last.map(cursor::of_message),

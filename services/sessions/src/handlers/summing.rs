@@ -275,6 +275,7 @@ impl Shortener<'_> {
         let span = Span {
             after: 0,
             live: true,
+            plain: false,
             most: MOST,
             bytes: limits::SESSION_TEXTS,
         };
