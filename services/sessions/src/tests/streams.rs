@@ -141,6 +141,8 @@ async fn line_071_a_seventh_call_of_a_tool_ends_the_turn(place: Place) {
         .filter(|name| **name == "tool-call")
         .count();
     assert_eq!((calls, told.last().unwrap().0.as_str()), (6, "error"));
+    let ends = |name: &&str| matches!(*name, "done" | "error");
+    assert_eq!(names(&told).into_iter().filter(ends).count(), 1);
     let last = &told.last().unwrap().1["metadata"];
     assert_eq!(last["finish_reason"], "error");
     assert!(last["error_message"].as_str().unwrap().contains('6'));

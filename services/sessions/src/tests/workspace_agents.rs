@@ -136,6 +136,11 @@ async fn line_051_an_id_is_taken_once(place: Place) {
     let made = world.call::<CreateAgent>(&new).await.unwrap();
     assert_eq!(made.agent_id, ID);
     assert_eq!(code(world.call::<CreateAgent>(&new).await), "conflict");
+    let new = write(&new).unwrap();
+    let told = world.told("other", None, "create-agent", new).await;
+    let (_, elsewhere) = told.unwrap().pop().unwrap();
+    assert_eq!(elsewhere["agentId"], ID);
+    assert_eq!(elsewhere["workspaceId"], "other");
 }
 
 async fn line_052_a_change_leaves_the_rest(place: Place) {
