@@ -98,6 +98,8 @@ async fn line_049_an_agent_is_made_from_a_template(place: Place) {
     assert_ne!(made.agent_id, again.agent_id);
     let unknown = world.call::<CreateFromTemplate>(&from("none")).await;
     assert_eq!(code(unknown), "agent_template_not_found");
+    let none = world.call::<CreateFromTemplate>(&from("")).await;
+    assert_eq!(code(none), "validation_error");
 }
 
 async fn line_050_an_agent_has_its_defaults(place: Place) {
