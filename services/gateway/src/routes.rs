@@ -311,8 +311,7 @@ fn surface(path: &str) -> Option<Surface> {
         ("/langgraph", Surface::Langgraph),
     ];
     let mut surfaces = surfaces.into_iter();
-    let found = surfaces.find(|(base, _)| below(base));
-    found.map(|(_, surface)| surface)
+    surfaces.find_map(|(base, surface)| below(base).then_some(surface))
 }
 
 /// What is not there.
