@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::{read, sse};
 use crate::ask::Part;
 use crate::call::{Call, Leave, Meta, Target};
+use crate::engine::compat::errors::CompatError;
 use crate::engine::event;
 use crate::engine::translate::Body;
 use crate::error::{RequestError, json_response, json_written};
@@ -101,6 +102,9 @@ async fn answer<O: Operation, const EVENTS: bool>(
         false => (done::<O>(&app, meta, &headers, given).await, O::META.path),
     };
     answered.unwrap_or_else(|failure| {
+        if at.starts_with("/v1/") {
+            return told_of_models(&failure, &id);
+        }
         let place = continues_at(&O::META, at, place, &failure);
         told(&failure, place, (O::META.id_key, &*id))
     })
@@ -441,12 +445,29 @@ pub(super) fn told(
     location: Option<String>,
     (id_key, id): (&str, &str),
 ) -> Response {
+    let text = |key: &str| failure.get(key).and_then(Value::as_str).unwrap_or_default();
+    let error = json!({"code": text("code"), "message": text("message"), id_key: id});
+    written(failure, location, &error)
+}
+
+/// The same below `/v1`, where a failure says more.
+fn told_of_models(failure: &Object, id: &str) -> Response {
+    let message = failure.get("message").and_then(Value::as_str);
+    let (status, code) = (code_of(failure).status(), code_of(failure).as_str());
+    let fault = CompatError::new(status, code, message.unwrap_or_default());
+    written(failure, None, &fault.body(id)["error"])
+}
+
+fn code_of(failure: &Object) -> FailureCode {
     let code = failure.get("code").and_then(Value::as_str);
     let known = FailureCode::all().find(|one| code == Some(one.as_str()));
-    let status = known.unwrap_or(FailureCode::InternalError).status();
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let message = failure.get("message").cloned().unwrap_or_default();
-    let mut body = json!({"error": {"code": code, "message": message, id_key: id}});
+    known.unwrap_or(FailureCode::InternalError)
+}
+
+fn written(failure: &Object, location: Option<String>, error: &Value) -> Response {
+    let status = StatusCode::from_u16(code_of(failure).status());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut body = json!({ "error": error });
     if let Some(successor) = failure.get("successor_session_id") {
         body["successor_session_id"] = successor.clone();
     }
