@@ -396,6 +396,10 @@ pub(super) fn failed_with(error: &Error) -> Object {
             FailureCode::AgentUnavailable,
             "agents cannot be asked at the moment",
         ),
+        ErrorCode::Interrupted => Failure::new(
+            FailureCode::AgentUnavailable,
+            "the answer broke off: ask again under the same X-Request-Id",
+        ),
         _ => Failure::new(FailureCode::InternalError, "an internal error"),
     })
 }
@@ -584,6 +588,8 @@ mod tests {
         let failure = failed_with(&error);
         assert_eq!(code(&failure), "internal_error");
         assert_eq!(failure["message"], "an internal error");
+        let broken = failed_with(&Error::new(ErrorCode::Interrupted, "by a kill"));
+        assert_eq!(code(&broken), "agent_unavailable");
         assert_eq!(code(&refused(&RequestError::AuthFailure)), "unauthorized");
         assert_eq!(
             told(&failure, None, ("request_id", "r")).status(),
