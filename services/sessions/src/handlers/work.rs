@@ -227,8 +227,7 @@ impl Work {
             true => heard.without_circles(),
             false => heard,
         };
-        let context = found.chunks.into_iter();
-        let context = context.map(|(chunk, of)| vec![chunk, of, String::new()]);
+        let context = found.chunks.into_iter().map(Vec::from);
         let past = Past {
             context: context.collect(),
             ..past
