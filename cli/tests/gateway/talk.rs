@@ -51,6 +51,38 @@ async fn line_132_a_session_that_is_shortened_goes_on_without_notice() {
     assert_eq!(sessions, ["s1", "s2"]);
 }
 
+/// Somebody else had it shortened, or it was shortened long ago.
+#[tokio::test]
+async fn line_132_an_archived_session_goes_on_in_its_successor() {
+    let fake = Fake::rest(|_, body| {
+        let operation = body["operation"].as_str().unwrap_or_default();
+        let told = match (operation, body["session_id"].as_str()) {
+            ("session-lineage", _) => {
+                json!({"result": {"session_id": "s1", "live_session_id": "s3"}})
+            }
+            (_, Some("s3")) => json!({"result": {"content": "there", "session_id": "s3"}}),
+            _ => json!({"error": {"type": "session_archived", "message": "m",
+                                  "successor_session_id": "s2"}}),
+        };
+        (200, told)
+    })
+    .await;
+    let line = [
+        "chat",
+        "--agent",
+        "ann",
+        "--session-id",
+        "s1",
+        "-q",
+        "where?",
+    ];
+    assert_eq!(fake.tg(&line).await.printed(), "there\n");
+    let sent: Vec<Value> = asked(&fake);
+    let sent = sent.iter().filter(|one| one["operation"] == "send-message");
+    let sessions: Vec<_> = sent.map(|one| one["session_id"].clone()).collect();
+    assert_eq!(sessions, ["s1", "s3"]);
+}
+
 #[tokio::test]
 async fn line_132_a_wrong_token_is_an_error() {
     let fake = Fake::rest(|_, _| (401, json!({"error": "auth failure"}))).await;

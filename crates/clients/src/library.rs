@@ -237,6 +237,12 @@ impl Library {
         None
     }
 
+    /// The documents that chunks are parts of, in the order of the chunks; `None` where that is not known.
+    pub async fn documents_of(&self, chunks: &[String]) -> Vec<Option<DocumentMetadata>> {
+        let asks: Vec<_> = chunks.iter().map(|chunk| self.document_of(chunk)).collect();
+        stream::iter(asks).buffered(AT_ONCE).collect().await
+    }
+
     /// A document's content, in pieces of so many bytes.
     ///
     /// # Errors

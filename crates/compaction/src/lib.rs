@@ -43,6 +43,14 @@ const OVERFLOWS: [&str; 15] = [
     "longer than the model can read",
 ];
 
+/// How our own service says that a model reads too few tokens at once to be asked.
+const SMALL: &str = "context_window: ";
+
+/// Whether an error says that the model reads too few tokens at once to be asked.
+pub fn is_small(error: &str) -> bool {
+    error.starts_with(SMALL)
+}
+
 /// Whether an error says that the request is longer than the model can read.
 pub fn is_overflow(error: &str) -> bool {
     let error = error.to_lowercase();

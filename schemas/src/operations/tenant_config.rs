@@ -1,6 +1,7 @@
 //! What a workspace says of its sessions, on three levels: the process, the operator's file of workspaces, and the workspace itself.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::records::CompactStrategy;
 use super::workspace_agents::said;
@@ -48,9 +49,24 @@ pub struct TenantConfig {
     /// The workspace.
     pub tenant: String,
     /// What counts: the last level that says something.
+    #[serde(serialize_with = "whole")]
     pub effective: TenantSettings,
     /// What each level says.
     pub levels: TenantLevels,
+}
+
+/// Writes each setting, also one of which nobody says anything.
+fn whole<S: Serializer>(settings: &TenantSettings, to: S) -> Result<S::Ok, S::Error> {
+    let mut all = to.serialize_map(Some(5))?;
+    all.serialize_entry("compact_strategy", &settings.compact_strategy)?;
+    all.serialize_entry("compact_keep_last_n", &settings.compact_keep_last_n)?;
+    all.serialize_entry(
+        "compact_observation_mask",
+        &settings.compact_observation_mask,
+    )?;
+    all.serialize_entry("compact_summary_model", &settings.compact_summary_model)?;
+    all.serialize_entry("agent_flow", &settings.agent_flow)?;
+    all.end()
 }
 
 /// What changes. `null` takes a setting of the workspace back. Any other field is refused.
@@ -73,4 +89,36 @@ pub struct TenantChange {
     /// The flow that answers for agents which name none.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub agent_flow: Option<Option<String>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_counts_has_every_setting_and_a_level_what_it_says() {
+        let keeps = TenantSettings {
+            compact_keep_last_n: Some(3),
+            ..TenantSettings::default()
+        };
+        let told = TenantConfig {
+            effective: keeps.clone(),
+            levels: TenantLevels {
+                db: keeps,
+                ..TenantLevels::default()
+            },
+            ..TenantConfig::default()
+        };
+        let written = serde_json::to_value(&told).unwrap();
+        let effective = json!({"compact_strategy": null, "compact_keep_last_n": 3,
+            "compact_observation_mask": null, "compact_summary_model": null, "agent_flow": null});
+        assert_eq!(written["effective"], effective);
+        assert_eq!(written["levels"]["db"], json!({"compact_keep_last_n": 3}));
+        assert_eq!(
+            serde_json::from_value::<TenantConfig>(written).unwrap(),
+            told
+        );
+    }
 }

@@ -288,25 +288,51 @@ pub const ROUTES: &[Route] = &[
     on_page("/asyncapi.yaml", || get(page::asyncapi)),
 ];
 
+/// Whose words a failure has.
+enum Surface {
+    /// Those of model APIs.
+    Models,
+    /// Those of agents and workspaces, which call the id of a request so.
+    Agents(&'static str),
+    /// Those of LangGraph.
+    Langgraph,
+}
+
+/// The surface that a path is below.
+fn surface(path: &str) -> Option<Surface> {
+    let below = |base: &str| {
+        let rest = path.strip_prefix(base);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let surfaces = [
+        ("/v1", Surface::Models),
+        ("/a1", Surface::Agents(operations::REQUEST_ID)),
+        (WORKSPACES, Surface::Agents(workspaces::ID)),
+        ("/langgraph", Surface::Langgraph),
+    ];
+    let mut surfaces = surfaces.into_iter();
+    surfaces.find_map(|(base, surface)| below(base).then_some(surface))
+}
+
 /// What is not there.
 async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
-    let below = |surface: &str| uri.path().starts_with(surface);
-    match (below("/v1/"), below("/a1/"), below("/langgraph/")) {
-        (true, ..) => compat::nothing(uri.path(), &meta),
-        (_, true, _) => operations::nothing(&meta),
-        (.., true) => langgraph::nothing(&meta),
-        _ => (StatusCode::NOT_FOUND, "404: Not Found").into_response(),
+    let path = uri.path();
+    match surface(path) {
+        Some(Surface::Models) => compat::nothing(path, &meta),
+        Some(Surface::Agents(id_key)) => operations::nothing(id_key, &meta),
+        Some(Surface::Langgraph) => langgraph::nothing(&meta),
+        None => (StatusCode::NOT_FOUND, "404: Not Found").into_response(),
     }
 }
 
 /// What is there, and does not take this method.
 async fn not_allowed(uri: Uri, headers: HeaderMap, Extension(meta): Extension<Meta>) -> Response {
-    let below = |surface: &str| uri.path().starts_with(surface);
-    match (below("/v1/"), below("/a1/"), below("/langgraph/")) {
-        (true, ..) => compat::not_allowed(uri.path(), &headers, &meta),
-        (_, true, _) => operations::not_allowed(&meta),
-        (.., true) => langgraph::not_allowed(&meta),
-        _ => (StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed").into_response(),
+    let path = uri.path();
+    match surface(path) {
+        Some(Surface::Models) => compat::not_allowed(path, &headers, &meta),
+        Some(Surface::Agents(id_key)) => operations::not_allowed(id_key, &meta),
+        Some(Surface::Langgraph) => langgraph::not_allowed(&meta),
+        None => (StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed").into_response(),
     }
 }
 

@@ -113,6 +113,7 @@ async fn page(store: &SqliteSessions, session: &str, turns: usize) -> Result<(),
     let span = Span {
         after: i64::try_from(messages.saturating_sub(PAGE))?,
         live: false,
+        plain: false,
         most: PAGE,
         bytes: usize::MAX,
     };

@@ -1,6 +1,7 @@
 //! What can go wrong with agents and sessions.
 
 use tg_clients::operations::Refused;
+use tg_compaction::is_small;
 use tg_schemas::operations::{Failure, FailureCode};
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
@@ -66,8 +67,8 @@ pub enum SessionsError {
     NoMemory,
     /// A later message took the place of this turn.
     Interrupted,
-    /// The agent did not answer.
-    Unanswered(ErrorCode),
+    /// The agent did not answer. Of what it says only the kind is told, and the pause that it names.
+    Unanswered(Error),
     /// The mesh or the store failed.
     Failed(Error),
 }
@@ -108,8 +109,12 @@ impl SessionsError {
 }
 
 /// How a client is told that the agent did not answer: by its kind, and without what a provider said.
-fn unanswered(code: ErrorCode) -> Failure {
-    match code {
+fn unanswered(error: &Error) -> Failure {
+    if is_small(&error.message) {
+        let text = "the model reads too few tokens at once to be asked";
+        return Failure::new(FailureCode::ContextWindowTooSmall, text);
+    }
+    let failure = match error.code() {
         ErrorCode::Timeout => Failure::new(
             FailureCode::UpstreamTimeout,
             "the agent did not answer in time",
@@ -124,6 +129,10 @@ fn unanswered(code: ErrorCode) -> Failure {
         )
         .after(1),
         _ => Failure::new(FailureCode::UpstreamError, "the agent could not answer"),
+    };
+    match error.pause() {
+        Some(seconds) => failure.after(i64::try_from(seconds).unwrap_or(i64::MAX)),
+        None => failure,
     }
 }
 
@@ -243,7 +252,7 @@ impl From<SessionsError> for Refused<Failure> {
                 FailureCode::TurnInterrupted,
                 "the turn was cancelled, or a later message of the session took its place",
             ),
-            SessionsError::Unanswered(code) => unanswered(code),
+            SessionsError::Unanswered(error) => unanswered(&error),
         })
     }
 }
@@ -289,7 +298,32 @@ mod tests {
             (ErrorCode::Provider, "upstream_error"),
             (ErrorCode::Internal, "upstream_error"),
         ] {
-            assert_eq!(unanswered(code).code.as_str(), text);
+            let told = unanswered(&Error::new(code, "at http://10.0.0.1/v1"));
+            assert_eq!(told.code.as_str(), text);
+            assert!(!told.message.contains("10.0.0.1"), "{}", told.message);
         }
+    }
+
+    /// 95: the model of a flow, which only its agent knows.
+    #[test]
+    fn line_095_a_model_that_reads_too_little_is_told_as_that() {
+        let text = "context_window: must be at least 16000 tokens; the model's has 8000";
+        let told = unanswered(&Error::typed("agent-error", text));
+        assert_eq!(told.code, FailureCode::ContextWindowTooSmall);
+    }
+
+    /// 109: where all models rest.
+    #[test]
+    fn line_109_the_pause_that_an_agent_names_is_told() {
+        for (code, text) in [
+            (ErrorCode::Unavailable, "agent_unavailable"),
+            (ErrorCode::Busy, "rate_limited"),
+            (ErrorCode::RateLimited, "rate_limited"),
+        ] {
+            let told = unanswered(&Error::new(code, "later").after(90));
+            assert_eq!((told.code.as_str(), told.retry_after), (text, Some(90)));
+        }
+        let told = unanswered(&Error::new(ErrorCode::Busy, "later"));
+        assert_eq!(told.retry_after, Some(1));
     }
 }

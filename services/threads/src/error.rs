@@ -2,6 +2,9 @@
 
 use tg_schemas::{Error, ErrorCode};
 
+/// Wire type of what a sender from outside is told of a message that was not processed.
+const HUH: &str = "request-error";
+
 /// Why a request is not done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThreadsError {
@@ -30,7 +33,7 @@ impl From<ThreadsError> for Error {
         let code = match &error {
             ThreadsError::Operation => ErrorCode::BadOperation,
             ThreadsError::Flow(_) | ThreadsError::Thread => ErrorCode::NotFound,
-            ThreadsError::Huh => ErrorCode::BadRequest,
+            ThreadsError::Huh => return Self::typed(HUH, error.to_string()),
             ThreadsError::Large => ErrorCode::TooLarge,
             ThreadsError::Busy => ErrorCode::Busy,
         };

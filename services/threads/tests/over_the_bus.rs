@@ -241,8 +241,9 @@ async fn faults_say_nothing_of_their_cause(place: Place) {
     bad[2].payload = "not json".to_owned();
     for request in bad {
         let error = world.whole(&request).await.unwrap_err();
-        let told = (error.code(), error.message.as_str());
-        assert_eq!(told, (ErrorCode::BadRequest, "Invalid payload structure"));
+        let told = (error.kind.as_str(), error.message.as_str());
+        assert_eq!(told, ("request-error", "Invalid payload structure"));
+        assert_eq!(error.code(), ErrorCode::BadRequest);
     }
 }
 

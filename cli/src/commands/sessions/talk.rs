@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tg_schemas::operations::{
-    Chat, CreateSession, NewSession, Object, Operation, Question, SendMessage, SentMessage,
-    TurnResult,
+    Chat, CreateSession, FailureCode, NewSession, Object, OneSession, Operation, Question,
+    SendMessage, SentMessage, SessionLineage, TurnResult,
 };
 
 use crate::client::{Error, Result};
@@ -132,16 +132,37 @@ impl Talk {
         Ok(())
     }
 
+    /// A message in a session; where it was archived, in the one that goes on.
     async fn turn(&self, session: &mut Session, id: &str, text: &str) -> Result<TurnResult> {
-        let sent = SentMessage {
+        let mut sent = SentMessage {
             name: self.agent.clone(),
             session_id: id.to_owned(),
             user_id: self.user.clone(),
             message: text.to_owned(),
             ..SentMessage::default()
         };
+        let answer = answered::<SendMessage>(session, &sent).await;
+        if !answer.as_ref().is_err_and(is_archived) {
+            return answer;
+        }
+        let which = OneSession {
+            name: self.agent.clone(),
+            session_id: id.to_owned(),
+            user_id: self.user.clone(),
+        };
+        let chain = session.http()?.call::<SessionLineage>(&which).await?;
+        let Some(next) = chain.live_session_id else {
+            return answer;
+        };
+        sent.session_id = next;
         answered::<SendMessage>(session, &sent).await
     }
+}
+
+/// Whether another session continues the one that was asked.
+fn is_archived(error: &Error) -> bool {
+    let archived = FailureCode::SessionArchived.as_str();
+    matches!(error, Error::Service { kind, .. } if kind == archived)
 }
 
 /// Asks, and shows the answer: at a terminal as it comes, elsewhere once it is whole.

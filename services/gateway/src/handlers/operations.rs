@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use axum::body::Body as HttpBody;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Extension, Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::{read, sse};
 use crate::ask::Part;
 use crate::call::{Call, Leave, Meta, Target};
+use crate::engine::compat::errors::CompatError;
 use crate::engine::event;
 use crate::engine::translate::Body;
 use crate::error::{RequestError, json_response, json_written};
@@ -46,21 +48,20 @@ pub(crate) fn stream_route<O: Operation>() -> MethodRouter<Shared> {
     post(answer::<O, true>)
 }
 
-/// What is not there, below `/a1`.
-pub(crate) fn nothing(meta: &Meta) -> Response {
+/// What the id of a request is called in an error below `/a1`.
+pub(crate) const REQUEST_ID: &str = "request_id";
+
+/// What is not there, below `/a1` and among the workspaces.
+pub(crate) fn nothing(id_key: &str, meta: &Meta) -> Response {
     let failure = Failure::new(FailureCode::NotFound, "there is no such endpoint");
-    of_no_operation(&failure, meta)
+    told(&object_of(&failure), None, (id_key, &*meta.request_id))
 }
 
-/// What is there below `/a1` and does not take this method.
-pub(crate) fn not_allowed(meta: &Meta) -> Response {
+/// What is there and does not take this method.
+pub(crate) fn not_allowed(id_key: &str, meta: &Meta) -> Response {
     let text = "this endpoint does not take this method";
-    of_no_operation(&Failure::new(FailureCode::MethodNotAllowed, text), meta)
-}
-
-fn of_no_operation(failure: &Failure, meta: &Meta) -> Response {
-    let id = ("request_id", &*meta.request_id);
-    told(&object_of(failure), None, id)
+    let failure = Failure::new(FailureCode::MethodNotAllowed, text);
+    told(&object_of(&failure), None, (id_key, &*meta.request_id))
 }
 
 /// What a request comes with, beside its headers.
@@ -76,11 +77,15 @@ async fn answer<O: Operation, const EVENTS: bool>(
     State(app): State<Shared>,
     Extension(meta): Extension<Meta>,
     method: Method,
-    Path(path): Path<HashMap<String, String>>,
+    path: Result<Path<HashMap<String, String>>, PathRejection>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: HttpBody,
 ) -> Response {
+    let Ok(Path(path)) = path else {
+        // It is no text.
+        return nothing(O::META.id_key, &meta);
+    };
     let id = meta.request_id.clone();
     let place = path.clone();
     let given = Given {
@@ -97,6 +102,9 @@ async fn answer<O: Operation, const EVENTS: bool>(
         false => (done::<O>(&app, meta, &headers, given).await, O::META.path),
     };
     answered.unwrap_or_else(|failure| {
+        if at.starts_with("/v1/") {
+            return told_of_models(&failure, &id);
+        }
         let place = continues_at(&O::META, at, place, &failure);
         told(&failure, place, (O::META.id_key, &*id))
     })
@@ -388,6 +396,10 @@ pub(super) fn failed_with(error: &Error) -> Object {
             FailureCode::AgentUnavailable,
             "agents cannot be asked at the moment",
         ),
+        ErrorCode::Interrupted => Failure::new(
+            FailureCode::AgentUnavailable,
+            "the answer broke off: ask again under the same X-Request-Id",
+        ),
         _ => Failure::new(FailureCode::InternalError, "an internal error"),
     })
 }
@@ -437,12 +449,29 @@ pub(super) fn told(
     location: Option<String>,
     (id_key, id): (&str, &str),
 ) -> Response {
+    let text = |key: &str| failure.get(key).and_then(Value::as_str).unwrap_or_default();
+    let error = json!({"code": text("code"), "message": text("message"), id_key: id});
+    written(failure, location, &error)
+}
+
+/// The same below `/v1`, where a failure says more.
+fn told_of_models(failure: &Object, id: &str) -> Response {
+    let message = failure.get("message").and_then(Value::as_str);
+    let (status, code) = (code_of(failure).status(), code_of(failure).as_str());
+    let fault = CompatError::new(status, code, message.unwrap_or_default());
+    written(failure, None, &fault.body(id)["error"])
+}
+
+fn code_of(failure: &Object) -> FailureCode {
     let code = failure.get("code").and_then(Value::as_str);
     let known = FailureCode::all().find(|one| code == Some(one.as_str()));
-    let status = known.unwrap_or(FailureCode::InternalError).status();
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let message = failure.get("message").cloned().unwrap_or_default();
-    let mut body = json!({"error": {"code": code, "message": message, id_key: id}});
+    known.unwrap_or(FailureCode::InternalError)
+}
+
+fn written(failure: &Object, location: Option<String>, error: &Value) -> Response {
+    let status = StatusCode::from_u16(code_of(failure).status());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut body = json!({ "error": error });
     if let Some(successor) = failure.get("successor_session_id") {
         body["successor_session_id"] = successor.clone();
     }
@@ -559,6 +588,8 @@ mod tests {
         let failure = failed_with(&error);
         assert_eq!(code(&failure), "internal_error");
         assert_eq!(failure["message"], "an internal error");
+        let broken = failed_with(&Error::new(ErrorCode::Interrupted, "by a kill"));
+        assert_eq!(code(&broken), "agent_unavailable");
         assert_eq!(code(&refused(&RequestError::AuthFailure)), "unauthorized");
         assert_eq!(
             told(&failure, None, ("request_id", "r")).status(),

@@ -24,7 +24,7 @@ use crate::error::json_written;
 use crate::state::Shared;
 
 /// What the id of a request is called in an error.
-const ID: &str = "requestId";
+pub(crate) const ID: &str = "requestId";
 
 /// Lists them.
 pub(crate) async fn list(asked: Asked, RawQuery(query): RawQuery) -> Response {

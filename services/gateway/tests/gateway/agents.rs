@@ -391,10 +391,17 @@ async fn line_010_settings_of_a_workspace_are_put(place: Place) {
     let expected = json!({"compact_keep_last_n": 3, "agent_flow": null, "workspace": "default"});
     assert_eq!(asked, expected);
     let (status, _, told) = sent(&world, "PUT", path, &[], Some(json!({"speed": 1}))).await;
+    let error = &told["error"];
     assert_eq!(
-        (status, &told["error"]["code"]),
-        (400, &json!("validation_error"))
+        (status, &error["code"], &error["type"], &error["param"]),
+        (
+            400,
+            &json!("validation_error"),
+            &json!("invalid_request_error"),
+            &json!("speed")
+        )
     );
+    assert!(error["request_id"].is_string(), "{told}");
 }
 
 async fn failures_have_the_form_of_the_surface(place: Place) {
@@ -416,6 +423,7 @@ async fn failures_have_the_form_of_the_surface(place: Place) {
             "session_not_found",
         ),
         ("GET", "/a1/nothing", vec![], None, 404, "not_found"),
+        ("GET", "/a1/agents/%ff", vec![], None, 404, "not_found"),
         (
             "GET",
             "/a1/agents",

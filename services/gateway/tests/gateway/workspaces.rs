@@ -152,6 +152,40 @@ async fn what_does_not_fit_is_refused(place: Place) {
     assert!(world.fakes.iam.workspaces.lock().is_empty());
 }
 
+async fn what_is_not_there_is_told_in_the_words_of_the_surface(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    for (method, path, status, code) in [
+        ("GET", "/acme/nothing", 404, "not_found"),
+        ("POST", "/acme/agents/a/b/c/d", 404, "not_found"),
+        ("PUT", "", 405, "method_not_allowed"),
+        ("POST", "/acme", 405, "method_not_allowed"),
+        ("PUT", "/acme/agents", 405, "method_not_allowed"),
+    ] {
+        let path = format!("{PATH}{path}");
+        let (found, told) = sent(&world, (method, &path), "tg_admin", None).await;
+        let error = &told["error"];
+        assert_eq!(
+            (found, &error["code"]),
+            (status, &json!(code)),
+            "{method} {path}: {told}"
+        );
+        assert!(error["requestId"].is_string(), "{told}");
+    }
+    // 32 hex digits, where the client gives no name.
+    let response = world.http.get(world.url("/a1")).send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 404);
+    let id = response.headers()["x-request-id"].to_str().unwrap();
+    let is_hex = |byte: u8| byte.is_ascii_hexdigit();
+    assert!(id.len() == 32 && id.bytes().all(is_hex), "{id}");
+    let own = "x".repeat(128);
+    let request = world
+        .http
+        .get(world.url("/a1"))
+        .header("X-Request-Id", &own);
+    let response = request.timeout(BOUND).send().await.unwrap();
+    assert_eq!(response.headers()["x-request-id"], own.as_str());
+}
+
 /// Administrators of one workspace are none of the system.
 async fn who_does_not_administer_workspaces_is_refused(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
@@ -183,5 +217,6 @@ async fn who_does_not_administer_workspaces_is_refused(place: Place) {
 on_both_buses!(
     a_workspace_is_made_shown_renamed_and_deleted,
     what_does_not_fit_is_refused,
+    what_is_not_there_is_told_in_the_words_of_the_surface,
     who_does_not_administer_workspaces_is_refused,
 );

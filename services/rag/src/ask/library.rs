@@ -7,11 +7,8 @@ use tg_mesh::Cx;
 use tg_schemas::Error;
 use tg_schemas::msg::{DocumentMetadata, Source};
 
-use super::few;
 use crate::engine::documents::Passage;
 
-/// Questions at a time about where chunks come from.
-const AT_ONCE: usize = 8;
 /// Longest wait for texts.
 const FETCH: Duration = Duration::from_secs(120);
 
@@ -43,8 +40,7 @@ impl Library {
 
     /// The documents that chunks are parts of, in order, by the library's own records: for where no graph knows them.
     pub async fn documents(&self, chunks: &[String]) -> Vec<Option<Source>> {
-        let asks = chunks.iter().map(|chunk| self.0.document_of(chunk));
-        let found = few(asks.collect(), AT_ONCE).await;
+        let found = self.0.documents_of(chunks).await;
         let named = |document: DocumentMetadata| Source {
             uri: document.id,
             title: document.title,

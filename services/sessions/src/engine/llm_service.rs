@@ -220,6 +220,19 @@ pub fn needs_credential(provider: &str) -> Option<bool> {
     known.map(|(_, needs)| *needs)
 }
 
+/// Whether a model that reads so many tokens at once may be asked.
+///
+/// # Errors
+/// They are too few.
+pub fn reads_enough(window: i64) -> Result<(), Failure> {
+    if window >= LEAST_WINDOW {
+        return Ok(());
+    }
+    let text =
+        format!("the model reads {window} tokens at once; it must be at least {LEAST_WINDOW}");
+    Err(Failure::new(FailureCode::ContextWindowTooSmall, text))
+}
+
 /// An agent that a service answers for.
 ///
 /// # Errors
@@ -241,13 +254,8 @@ pub fn bound(
         let text = "llmServiceId: the service names no credential that the operator allows in this workspace";
         return Err(Failure::new(FailureCode::LlmCredentialMissing, text));
     }
-    if let Some(window) = service
-        .context_window_tokens
-        .filter(|own| *own < LEAST_WINDOW)
-    {
-        let text =
-            format!("the model reads {window} tokens at once; it must be at least {LEAST_WINDOW}");
-        return Err(Failure::new(FailureCode::ContextWindowTooSmall, text));
+    if let Some(window) = service.context_window_tokens {
+        reads_enough(window)?;
     }
     let path = service.endpoint_path.unwrap_or_default();
     let path = path.strip_suffix(CALL).unwrap_or(&path);

@@ -191,7 +191,7 @@ impl Asking<'_> {
             NotHeard::Interrupted => SessionsError::Interrupted,
             NotHeard::Error(error) => {
                 warn_of!(cx, agent = self.agent.name, %error, "an agent did not answer");
-                SessionsError::Unanswered(error.code())
+                SessionsError::Unanswered(error)
             }
         })
     }

@@ -20,6 +20,7 @@ use super::Agents;
 use super::asking::{Events, flow_of};
 use super::sessions::own_id;
 use super::streaming::streamed;
+use super::summing::may_be_asked;
 use super::work::{Work, turn_result};
 use super::workspace_agents::body;
 use crate::engine::cursor::{self, Key};
@@ -214,6 +215,7 @@ impl Agents {
         let span = Span {
             after,
             live: false,
+            plain: true,
             most,
             bytes: limits::PAGE_BYTES,
         };
@@ -221,7 +223,6 @@ impl Agents {
         let last = found.items.last().filter(|_| found.more);
         let last = last.map(|last| last.seq);
         let told = found.items.into_iter();
-        let told = told.filter(is_listed);
         Ok(ChatMessages {
             items: told.map(|one| message(cx, &known.id, one)).collect(),
             next_cursor: last.map(cursor::of_message),
@@ -252,6 +253,7 @@ impl Agents {
         let agent = workspace_agent::definition(like, usual);
         let agent = self.reranked_by(cx, agent, reranking.as_deref()).await?;
         let agent = Arc::new(self.bound(cx, agent, service.as_deref()).await?);
+        may_be_asked(cx, &agent)?;
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
         flow_of(cx, &agent, usual).map_err(|_| SessionsError::NoChat)?;

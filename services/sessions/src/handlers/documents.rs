@@ -56,6 +56,7 @@ impl Agents {
         let span = Span {
             after: 0,
             live: false,
+            plain: false,
             most: MOST,
             bytes: limits::SESSION_TEXTS,
         };

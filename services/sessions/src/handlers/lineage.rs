@@ -88,6 +88,7 @@ pub(super) async fn stood_for(
     let span = Span {
         after: summary.first - 1,
         live: false,
+        plain: false,
         most: usize::try_from(count).unwrap_or_default(),
         bytes: limits::SESSION_TEXTS,
     };

@@ -23,6 +23,8 @@ const CHUNKS: &str = "document-embeddings";
 const RERANKER: &str = "reranker";
 /// Characters of a passage that it reads.
 const READ: usize = 1_000;
+/// Passages whose documents are looked up, at most.
+const DOCUMENTS: usize = 50;
 /// How long each question may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -31,8 +33,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct Found {
     /// As the agent is shown it; empty: nothing.
     pub(super) shown: String,
-    /// Chunk and collection of each passage.
-    pub(super) chunks: Vec<(String, String)>,
+    /// Chunk, collection and document of each passage; a document that is not known is empty.
+    pub(super) chunks: Vec<[String; 3]>,
 }
 
 /// One search.
@@ -132,10 +134,8 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
     }
     let best = merged(all, search.each, agent.rag_min_score);
     let ids: Vec<String> = best.iter().map(|hit| hit.chunk.clone()).collect();
-    let texts = Library::of_workspace(cx)
-        .at_most(TIMEOUT)
-        .texts(&ids)
-        .await?;
+    let library = Library::of_workspace(cx).at_most(TIMEOUT);
+    let texts = library.texts(&ids).await?;
     let there = best.into_iter().zip(texts);
     let there = there.filter_map(|(hit, passage)| Some((hit, passage?.text)));
     let mut there: Vec<(Hit, String)> = there.collect();
@@ -143,12 +143,17 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
         there = reranked((cx, flow), query, there, by).await;
     }
     let (hits, texts): (Vec<Hit>, Vec<String>) = there.into_iter().unzip();
+    let ids = hits.iter().take(DOCUMENTS).map(|hit| hit.chunk.clone());
+    let ids: Vec<String> = ids.collect();
+    let mut documents = library.documents_of(&ids).await.into_iter();
+    let chunks = hits.into_iter().map(|hit| {
+        let document = documents.next().flatten();
+        let document = document.map_or_else(String::new, |one| one.id);
+        [hit.chunk, hit.collection, document]
+    });
     Ok(Found {
         shown: shown(&texts),
-        chunks: hits
-            .into_iter()
-            .map(|hit| (hit.chunk, hit.collection))
-            .collect(),
+        chunks: chunks.collect(),
     })
 }
 

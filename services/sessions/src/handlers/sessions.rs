@@ -295,6 +295,7 @@ impl Handle<ListMessages> for Agents {
         let span = Span {
             after,
             live: asked.live,
+            plain: false,
             most,
             bytes: limits::PAGE_BYTES,
         };

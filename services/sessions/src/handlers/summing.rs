@@ -14,6 +14,8 @@ use tg_schemas::operations::{Cost, TenantSettings, Usage};
 use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId, limits};
 use uuid::Uuid;
 
+use crate::engine::definition::Definition;
+use crate::engine::llm_service;
 use crate::engine::summing::{self, PROMPT, cut, fitting, opening, row};
 use crate::error::SessionsError;
 use crate::store::{
@@ -33,6 +35,18 @@ const MOST: usize = 50_000;
 pub(super) fn window_of(cx: &Cx, model: &str) -> u64 {
     let row = cx.config().get(cx.workspace(), MODEL_TYPE, model);
     window(row.and_then(|row| said(&row).ok()), None, None)
+}
+
+/// Whether the model that an agent names may be asked, by what the workspace says of it. A service of the workspace says so itself.
+///
+/// # Errors
+/// It reads too little at once.
+pub(super) fn may_be_asked(cx: &Cx, agent: &Definition) -> Result<(), SessionsError> {
+    if agent.service.is_some() || agent.model.is_empty() {
+        return Ok(());
+    }
+    let window = i64::try_from(window_of(cx, &agent.model)).unwrap_or(i64::MAX);
+    Ok(llm_service::reads_enough(window)?)
 }
 
 /// What caused a session to be shortened.
@@ -263,6 +277,7 @@ impl Shortener<'_> {
         let span = Span {
             after: 0,
             live: true,
+            plain: false,
             most: MOST,
             bytes: limits::SESSION_TEXTS,
         };

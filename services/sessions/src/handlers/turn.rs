@@ -19,6 +19,7 @@ use super::conversations::collections;
 use super::retrieving::passages;
 use super::sessions::{Wanted, message};
 use super::streaming::streamed;
+use super::summing::may_be_asked;
 use super::work::{Work, result, turn_result};
 use super::workspace_agents::body;
 use crate::engine::definition::Definition;
@@ -94,6 +95,7 @@ impl Agents {
         let past = request::earlier(&asked.earlier)?;
         request::depth(asked.caller_depth)?;
         request::parent(&asked.parent_request_id)?;
+        may_be_asked(cx, agent)?;
         // It has a place among the turns of the workspace, and waits for no other one.
         let lane = format!("chat {}", cx.id);
         let key = cx.workspace_key();
@@ -193,8 +195,10 @@ impl Agents {
         let text = request::message("message", &asked.message)?;
         request::depth(asked.caller_depth)?;
         request::parent(&asked.parent_request_id)?;
+        let agent = self.agent(&asked.name)?;
+        may_be_asked(cx, agent)?;
         let work = Work {
-            agent: self.agent(&asked.name)?.clone(),
+            agent: agent.clone(),
             store: self.store.clone(),
             turns: self.turns.clone(),
             settings: self.tenant(cx).await?.effective,

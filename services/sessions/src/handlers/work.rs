@@ -215,10 +215,10 @@ impl Work {
         let asked = asked.into_iter();
         made.extend(asked.map(|call| ModelCall::of_agent(self.who.surface, call)));
         let heard = match heard {
-            Err(SessionsError::Unanswered(code)) if self.keeps_failure => Answered {
+            Err(SessionsError::Unanswered(error)) if self.keeps_failure => Answered {
                 content: "The agent could not answer. Please try again.".to_owned(),
                 finish_reason: FAILED.to_owned(),
-                fault: Some(format!("the agent failed: {}", code.as_str())),
+                fault: Some(format!("the agent failed: {}", error.code().as_str())),
                 ..Answered::default()
             },
             heard => heard?,
@@ -227,8 +227,7 @@ impl Work {
             true => heard.without_circles(),
             false => heard,
         };
-        let context = found.chunks.into_iter();
-        let context = context.map(|(chunk, of)| vec![chunk, of, String::new()]);
+        let context = found.chunks.into_iter().map(Vec::from);
         let past = Past {
             context: context.collect(),
             ..past

@@ -195,6 +195,10 @@ impl Handle<CreateFromTemplate> for Agents {
         asked: FromTemplate,
         _: &mut Chunks<'_, CreateFromTemplate>,
     ) -> Result<WorkspaceAgent, Refused<Failure>> {
+        if asked.template_id.is_empty() {
+            let failure = Failure::invalid("templateId", "is required");
+            return Err(SessionsError::Invalid(failure).into());
+        }
         let like = templates::agent_of(&asked.template_id);
         let like = like.ok_or(SessionsError::NoTemplate)?;
         Ok(self.add(cx, like, Some(asked.template_id)).await?)

@@ -176,6 +176,8 @@ pub struct Span {
     pub after: i64,
     /// Only those that no summary replaced.
     pub live: bool,
+    /// Without calls of tools and what these returned.
+    pub plain: bool,
     /// So many of them.
     pub most: usize,
     /// No more once those before have so many bytes.
@@ -188,6 +190,7 @@ impl Span {
         Self {
             after: seq - 1,
             live: false,
+            plain: false,
             most: 1,
             bytes: usize::MAX,
         }

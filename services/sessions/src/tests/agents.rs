@@ -3,16 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use tg_schemas::ErrorCode;
 use tg_schemas::msg::ModelSettings;
 use tg_schemas::operations::{
     Chat, CreateAgent, EarlierMessage, Empty, GetNamedAgent, ListNamedAgents, ListSessions,
     NamedAgent, NewAgent, Question, WhichSessions,
 };
+use tg_schemas::{Error, ErrorCode};
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, fails};
+use super::world::{World, code, fails, said};
 
 async fn line_001_agents_are_listed_in_the_order_of_their_names(place: Place) {
     let world = World::start(&place).await;
@@ -230,7 +230,39 @@ async fn an_agent_that_fails_is_reported_by_its_kind(place: Place) {
     assert_eq!(code(world.chat("mia", "x").await), "agent_unavailable");
 }
 
+/// Where the workspace says how much its model reads at once.
+async fn line_095_a_model_that_reads_too_little_is_not_asked(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("zoe", "bob").await;
+    let says = async |window: u64| {
+        let row = format!(r#"{{"context_window": {window}}}"#);
+        let rows = [("llm-model", "m1", Some(row.as_str()))];
+        let config = &world.flow.config;
+        config.apply_all(&world.flow.mesh, "default", &rows).await;
+    };
+    says(15_999).await;
+    let small = "context_window_too_small";
+    assert_eq!(code(world.chat("zoe", "x").await), small);
+    assert_eq!(code(world.send(&session, "x").await), small);
+    assert!(said(&world, &session).await.is_empty() && world.asked().is_empty());
+    says(16_000).await;
+    world.chat("zoe", "x").await.unwrap();
+    world.send(&session, "x").await.unwrap();
+}
+
+/// All models rest, which the agent tells with the shortest pause.
+async fn line_109_an_agent_whose_models_rest_is_told_with_the_pause(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Err(Error::new(ErrorCode::Unavailable, "resting").after(90)));
+    let failed = world.chat("ann", "x").await;
+    let told = failed.as_ref().unwrap_err();
+    assert_eq!(told["retry_after"], 90, "{told}");
+    assert_eq!(code(failed), "agent_unavailable");
+}
+
 on_both_buses!(
+    line_095_a_model_that_reads_too_little_is_not_asked,
+    line_109_an_agent_whose_models_rest_is_told_with_the_pause,
     line_001_agents_are_listed_in_the_order_of_their_names,
     line_002_an_agent_is_shown_with_its_instructions,
     line_003_an_agent_that_no_file_describes_is_not_found,

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tg_mesh::{Cx, Processor};
 use tg_schemas::msg::{
     ChatCompletionRequest, ChatCompletionResponse, ChunkMatch, DocumentEmbeddingsRequest,
-    DocumentEmbeddingsResponse, EmbeddingsRequest, EmbeddingsResponse, LibrarianRequest,
-    LibrarianResponse, RerankerRequest, RerankerResponse, RerankerResult,
+    DocumentEmbeddingsResponse, DocumentMetadata, EmbeddingsRequest, EmbeddingsResponse,
+    LibrarianRequest, LibrarianResponse, RerankerRequest, RerankerResponse, RerankerResult,
 };
 use tg_schemas::processors::{
     doc_embeddings_query, embeddings, librarian, reranker, text_completion,
@@ -86,7 +86,20 @@ pub(super) fn processors(model: &Model, chunks: &Chunks) -> Vec<Processor> {
             asked.packed,
         ))
     });
+    // A chunk `docs-1` is a part of the document `docs`.
     let library = Played::new(|_: &Cx, asked: LibrarianRequest| {
+        if asked.operation == "get-document-metadata" {
+            let parent = asked.document_id.split_once('-').map(|(parent, _)| parent);
+            let known = DocumentMetadata {
+                parent_id: parent.unwrap_or_default().to_owned(),
+                id: asked.document_id.clone(),
+                ..DocumentMetadata::default()
+            };
+            return Ok(LibrarianResponse {
+                document_metadata: Some(known),
+                ..LibrarianResponse::default()
+            });
+        }
         let text = |id: &String| STANDARD.encode(format!("text of {id}"));
         Ok(LibrarianResponse {
             contents: asked.document_ids.iter().map(text).collect(),

@@ -35,9 +35,18 @@ fn other(session: &Session, id: &str) -> OneSession {
 
 async fn line_019_a_session_no_longer_than_what_stays_is_not_shortened(place: Place) {
     let world = World::start(&place).await;
-    let session = filled(&world, 10, 5).await;
-    let refused = world.call::<CompactSession>(&one(&session)).await;
-    assert_eq!(code(refused), "session_compact_conflict");
+    // Ten rows, and five: the answer to the third message is missing.
+    let short = filled(&world, 10, 2).await;
+    world.answers(|_| fails(ErrorCode::Provider));
+    world.send(&short, "three").await.unwrap_err();
+    world.answers(|asked| Ok(format!("re {}", asked.question)));
+    for (session, rows) in [(short, 5), (filled(&world, 10, 5).await, 10)] {
+        assert_eq!(said(&world, &session).await.len(), rows);
+        let refused = world.call::<CompactSession>(&one(&session)).await;
+        assert_eq!(code(refused), "session_compact_conflict");
+        let same = world.call::<GetSession>(&one(&session)).await.unwrap();
+        assert_eq!(same.archived_at, None);
+    }
     assert!(world.model.asked.lock().is_empty());
 }
 
@@ -48,6 +57,8 @@ async fn line_020_the_successor_begins_with_the_summary(place: Place) {
     assert_eq!(done.source_session_id, session.id);
     assert_eq!((done.compacted_count, done.kept_count), (4, 10));
     assert_eq!(done.summary_text, "in short");
+    let chain = world.call::<SessionLineage>(&one(&session)).await.unwrap();
+    assert_eq!(chain.summaries[0].id, done.summary_id);
     let next = world
         .call::<GetSession>(&other(&session, &done.successor_session_id))
         .await
@@ -213,8 +224,13 @@ async fn line_030_a_full_session_goes_on_in_its_successor(place: Place) {
     );
     assert_eq!(answer.session_id.as_ref(), Some(&compacted.to));
     let headers = answer.headers();
-    let named = |name: &str| headers.iter().any(|(key, _)| *key == name);
-    assert!(named("spass-session-compacted") && named("spass-session-compacted-tokens"));
+    let has = |name, text: &str| headers.contains(&(name, text.to_owned()));
+    assert!(has("spass-session-compacted", &compacted.to), "{headers:?}");
+    let tokens = tokens.to_string();
+    assert!(
+        has("spass-session-compacted-tokens", &tokens),
+        "{headers:?}"
+    );
     let mut next = session.clone();
     next.id.clone_from(&compacted.to);
     let after = said(&world, &next).await;

@@ -219,13 +219,29 @@ async fn line_079_conversations_go_with_their_agent(place: Place) {
     let world = World::start(&place).await;
     let (ann, bob) = (agent(&world, "ann").await, agent(&world, "bob").await);
     let (gone, stays) = (begun(&world, &ann).await, begun(&world, &bob).await);
+    for to in [&gone, &stays] {
+        let sent = says(to, "x");
+        world.call::<SendConversationMessage>(&sent).await.unwrap();
+    }
     let of_ann = tg_schemas::operations::OneAgent {
         agent_id: ann.agent_id,
     };
     world.call::<DeleteAgent>(&of_ann).await.unwrap();
     let refused = world.call::<GetConversation>(&one(&gone)).await;
     assert_eq!(code(refused), "agent_not_found");
-    assert!(world.call::<GetConversation>(&one(&stays)).await.is_ok());
+    let kept = world.call::<ListConversationMessages>(&page(&stays)).await;
+    assert_eq!(kept.unwrap().items.len(), 2);
+    // One that takes its id finds nothing of it.
+    let again = NewAgent {
+        agent_id: Some(gone.agent_id.clone()),
+        name: "ann".to_owned(),
+        ..NewAgent::default()
+    };
+    world.call::<CreateAgent>(&again).await.unwrap();
+    let listed = world.call::<ListConversations>(&page(&gone)).await.unwrap();
+    assert!(listed.items.is_empty());
+    let messages = world.call::<ListConversationMessages>(&page(&gone)).await;
+    assert_eq!(code(messages), "conversation_not_found");
 }
 
 /// `list-conversations` and `list-conversation-messages`

@@ -28,7 +28,8 @@ async fn line_041_an_agent_is_given_the_passages_that_it_asks_for(place: Place) 
     let session = world.session("ned", "bob").await;
     let answer = world.send(&session, "what?").await.unwrap();
     assert_eq!(answer.context_chunks.len(), 3);
-    assert_eq!(answer.context_chunks[0], ["docs-0", "docs", ""]);
+    // Chunk, collection and document.
+    assert_eq!(answer.context_chunks[0], ["docs-0", "docs", "docs"]);
 }
 
 async fn line_041_an_agent_answers_without_passages_where_none_can_be_found(place: Place) {

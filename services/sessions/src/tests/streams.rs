@@ -109,6 +109,19 @@ async fn line_074_a_listing_hides_calls_of_tools_and_the_next_prompt_has_them(pl
     world.plays(|_| with_tools(1));
     streamed(&world, &to, "look").await;
     assert_eq!(listed(&world, &to).await, ["look", "it is there"]);
+    let mut page = WhichPage {
+        agent_id: to.agent_id.clone(),
+        conversation_id: to.conversation_id.clone(),
+        limit: Some(1),
+        ..WhichPage::default()
+    };
+    for text in ["look", "it is there"] {
+        let told = world.call::<ListConversationMessages>(&page).await.unwrap();
+        assert_eq!(told.items.len(), 1, "a page is full of what is shown");
+        assert_eq!(told.items[0].content.as_deref(), Some(text));
+        page.cursor = told.next_cursor;
+    }
+    assert_eq!(page.cursor, None);
     streamed(&world, &to, "again").await;
     let framing = world.asked().pop().unwrap().framing;
     assert!(
@@ -128,6 +141,8 @@ async fn line_071_a_seventh_call_of_a_tool_ends_the_turn(place: Place) {
         .filter(|name| **name == "tool-call")
         .count();
     assert_eq!((calls, told.last().unwrap().0.as_str()), (6, "error"));
+    let ends = |name: &&str| matches!(*name, "done" | "error");
+    assert_eq!(names(&told).into_iter().filter(ends).count(), 1);
     let last = &told.last().unwrap().1["metadata"];
     assert_eq!(last["finish_reason"], "error");
     assert!(last["error_message"].as_str().unwrap().contains('6'));

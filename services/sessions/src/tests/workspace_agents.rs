@@ -98,6 +98,8 @@ async fn line_049_an_agent_is_made_from_a_template(place: Place) {
     assert_ne!(made.agent_id, again.agent_id);
     let unknown = world.call::<CreateFromTemplate>(&from("none")).await;
     assert_eq!(code(unknown), "agent_template_not_found");
+    let none = world.call::<CreateFromTemplate>(&from("")).await;
+    assert_eq!(code(none), "validation_error");
 }
 
 async fn line_050_an_agent_has_its_defaults(place: Place) {
@@ -136,6 +138,11 @@ async fn line_051_an_id_is_taken_once(place: Place) {
     let made = world.call::<CreateAgent>(&new).await.unwrap();
     assert_eq!(made.agent_id, ID);
     assert_eq!(code(world.call::<CreateAgent>(&new).await), "conflict");
+    let new = write(&new).unwrap();
+    let told = world.told("other", None, "create-agent", new).await;
+    let (_, elsewhere) = told.unwrap().pop().unwrap();
+    assert_eq!(elsewhere["agentId"], ID);
+    assert_eq!(elsewhere["workspaceId"], "other");
 }
 
 async fn line_052_a_change_leaves_the_rest(place: Place) {

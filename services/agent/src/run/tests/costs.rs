@@ -61,13 +61,15 @@ async fn an_answer_says_its_tokens_and_their_price(place: Place) {
 }
 
 /// What the provider says wins over the table; where one call has neither, the sum is of what is known.
-async fn what_the_provider_says_wins(place: Place) {
-    let script = vec![Say::Costs(ADD, 0.0125), Say::Costs(END, 0.5)];
-    let world = world(&place, script, priced(), 0.0).await;
+async fn line_038_what_the_provider_says_of_three_calls_is_summed_up(place: Place) {
+    // In binary fractions they would be 0.30000000000000004 and something.
+    let script = [(ADD, 0.1), (ADD, 0.2), (END, 0.0125)];
+    let script = script.map(|(text, dollars)| Say::Costs(text, dollars));
+    let world = world(&place, Vec::from(script), priced(), 0.0).await;
     let chunks = world.run(&question("q", false)).await;
     let last = chunks.last().unwrap();
-    assert_eq!(last.usage, used(200, 20, 120));
-    assert_eq!(last.cost, cost(Some(0.5125), None, "upstream", 2));
+    assert_eq!(last.usage, used(300, 30, 180));
+    assert_eq!(last.cost, cost(Some(0.3125), None, "upstream", 3));
 }
 
 async fn line_039_costs_of_several_sources_are_mixed_and_a_local_model_costs_nothing(place: Place) {
@@ -170,7 +172,7 @@ async fn it_is_told_again(place: Place) {
 
 tg_testkit::on_both_buses!(
     an_answer_says_its_tokens_and_their_price,
-    what_the_provider_says_wins,
+    line_038_what_the_provider_says_of_three_calls_is_summed_up,
     line_039_costs_of_several_sources_are_mixed_and_a_local_model_costs_nothing,
     all_that_was_asked_counts,
     line_037_an_answer_lists_the_calls_that_were_made_for_it,

@@ -39,6 +39,7 @@ fn span(after: i64, live: bool, most: usize) -> Span {
     Span {
         after,
         live,
+        plain: false,
         most,
         bytes: usize::MAX,
     }
@@ -492,6 +493,19 @@ async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl Sessio
     );
     let session = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!((session.messages, session.characters), (4, 14));
+    // A page of what users see is full of it.
+    let plain = async |after| {
+        let span = Span {
+            plain: true,
+            ..span(after, true, 1)
+        };
+        let page = store.messages("w", "1", span).await.unwrap();
+        (page.items[0].seq, page.items.len(), page.more)
+    };
+    assert_eq!(
+        (plain(0).await, plain(1).await),
+        ((1, 1, true), (4, 1, false))
+    );
 }
 
 async fn an_announcement_is_added_once_and_begins_no_turn(store: impl SessionStore) {

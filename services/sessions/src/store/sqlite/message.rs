@@ -281,12 +281,13 @@ pub(super) fn list(
 ) -> Result<Page<Message>, StorageError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1 AND m.seq > ?2 AND (NOT ?3 OR m.compacted IS NULL)
+           AND (NOT ?5 OR m.role <> 'tool' AND m.tool_calls IS NULL)
          ORDER BY m.seq LIMIT ?4"
     );
     // One more tells whether there are more.
     let most = i64::try_from(span.most.saturating_add(1)).unwrap_or(i64::MAX);
     let mut query = conn.prepare_cached(&sql)?;
-    let mut rows = query.query(params![session, span.after, span.live, most])?;
+    let mut rows = query.query(params![session, span.after, span.live, most, span.plain])?;
     let (mut page, mut bytes) = (Page::default(), 0_usize);
     while let Some(row) = rows.next()? {
         if page.items.len() == span.most || bytes >= span.bytes {

@@ -273,6 +273,7 @@ pub(super) fn shorten(
     let mut span = Span {
         after: new.first_kept - 1,
         live: true,
+        plain: false,
         most: COPIED,
         bytes: limits::PAGE_BYTES,
     };
