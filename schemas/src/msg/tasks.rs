@@ -12,10 +12,10 @@ pub struct AgentTask {
     /// Its id: 24 hexadecimal digits.
     #[serde(deserialize_with = "nullable")]
     pub id: String,
-    /// `delegate`.
+    /// `delegate`, or `dispatch`: a graph of tasks.
     #[serde(deserialize_with = "nullable")]
     pub kind: String,
-    /// Id of the agent that does it.
+    /// Id of the agent that does it; of a graph of tasks, name of the tool.
     #[serde(deserialize_with = "nullable")]
     pub agent: String,
     /// Session in which that agent does it.
@@ -68,7 +68,7 @@ pub struct SessionNotice {
     /// Its text.
     #[serde(deserialize_with = "nullable")]
     pub text: String,
-    /// `announce`: what came of a task.
+    /// `announce`: what came of a task; `progress`: how far a graph of tasks is.
     #[serde(deserialize_with = "nullable")]
     pub kind: String,
     /// What the agent of the session is told, so that it says this in its own words in the place of `text`; empty: nothing.

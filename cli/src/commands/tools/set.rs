@@ -95,6 +95,12 @@ pub struct SetTool {
     /// Tasks that a dispatch has going on at the same time; 5 unless it says so
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=16))]
     max_concurrent: Option<u32>,
+    /// A dispatch answers at once; the result is announced in the session
+    #[arg(long = "async")]
+    at_once: bool,
+    /// With --async: notify the session of each task that ends
+    #[arg(long, requires = "at_once")]
+    progress_updates: bool,
     /// Prompt to run
     #[arg(long, value_name = "ID", required_if_eq("kind", "prompt"))]
     template: Option<String>,
@@ -196,6 +202,8 @@ impl SetTool {
             ("confirm", self.confirm),
             ("writes", self.writes),
             ("poll", self.poll),
+            ("async", self.at_once),
+            ("progress-updates", self.progress_updates),
         ];
         for (key, said) in flags {
             if said {
@@ -307,6 +315,18 @@ mod tests {
         let expected =
             json!({"name": "dispatch", "description": "", "type": "dispatch", "max-concurrent": 3});
         assert_eq!(tool, expected);
+        let at_once = [&given[..6], &["--async", "--progress-updates"]].concat();
+        let tool = parse(&at_once).expect("parsed");
+        let tool = tool.definition().expect("defined");
+        assert_eq!(
+            (&tool["async"], &tool["progress-updates"]),
+            (&json!(true), &json!(true))
+        );
+        let alone = [&given[..6], &["--progress-updates"]].concat();
+        assert_eq!(
+            parse(&alone).unwrap_err().kind(),
+            ErrorKind::MissingRequiredArgument
+        );
         let far = [&given[..7], &["17"]].concat();
         assert_eq!(parse(&far).unwrap_err().kind(), ErrorKind::ValueValidation);
     }

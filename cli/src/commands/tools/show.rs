@@ -62,6 +62,8 @@ fn render_tool(id: &str, tool: &Value, width: Width) -> String {
         "limit",
         "template",
         "max-concurrent",
+        "async",
+        "progress-updates",
         "timeout",
     ];
     for key in details.into_iter().filter(|key| tool.get(*key).is_some()) {

@@ -471,7 +471,14 @@ impl StepExecution {
                 self.delegate(decision, (tool, &**agents), &arguments)
                     .await?
             }
-            Kind::Dispatch { agents, concurrent } => {
+            Kind::Dispatch {
+                agents,
+                r#async: true,
+                ..
+            } => self.once(tool, &arguments, agents).await?,
+            Kind::Dispatch {
+                agents, concurrent, ..
+            } => {
                 let among = (&**agents, *concurrent);
                 self.dispatch(decision, among, &arguments).await?
             }

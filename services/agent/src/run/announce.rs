@@ -6,7 +6,7 @@ use tg_clients::session_notices;
 use tg_mesh::Cx;
 use tg_mesh::tg_bus::pause::after;
 use tg_schemas::msg::SessionNotice;
-use tg_schemas::{Class, Topic};
+use tg_schemas::{Class, Topic, WorkspaceId};
 use tokio::time::Instant;
 
 use super::agent::Agent;
@@ -17,6 +17,10 @@ use crate::sessions::{Notification, Sessions};
 const ATTEMPT: Duration = Duration::from_secs(120);
 /// Latest that it is tried again, after the first time.
 const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Kinds of notices.
+const ANNOUNCE: &str = "announce";
+const PROGRESS: &str = "progress";
 
 /// Where a task came from.
 #[derive(Clone, Copy)]
@@ -69,12 +73,11 @@ async fn tell(cx: &Cx, parent: Parent<'_>, (text, notification): (String, String
     let Some(workspace) = &cx.scope.workspace else {
         return;
     };
-    let topic = Topic::workspace(Class::Notify, "session", workspace);
     let mut notice = SessionNotice {
         session_id: parent.session.to_owned(),
         message_id: uuid::Uuid::new_v4().to_string(),
         text,
-        kind: "announce".to_owned(),
+        kind: ANNOUNCE.to_owned(),
         notification,
     };
     if parent.of_sessions {
@@ -87,8 +90,29 @@ async fn tell(cx: &Cx, parent: Parent<'_>, (text, notification): (String, String
         }
     }
     notice.notification.clear();
-    if let Err(error) = cx.mesh.notify(&topic, &notice).await {
-        tracing::warn!(%error.message, "a session was not told what came of a task");
+    notify(cx, workspace, &notice).await;
+}
+
+/// Tells a session how far its work is. No session keeps that: what comes of the work is announced.
+pub(super) async fn report(cx: &Cx, parent: Parent<'_>, text: &str) {
+    let Some(workspace) = &cx.scope.workspace else {
+        return;
+    };
+    let notice = SessionNotice {
+        session_id: parent.session.to_owned(),
+        message_id: uuid::Uuid::new_v4().to_string(),
+        text: text.to_owned(),
+        kind: PROGRESS.to_owned(),
+        notification: String::new(),
+    };
+    notify(cx, workspace, &notice).await;
+}
+
+async fn notify(cx: &Cx, workspace: &WorkspaceId, notice: &SessionNotice) {
+    let topic = Topic::workspace(Class::Notify, "session", workspace);
+    if let Err(error) = cx.mesh.notify(&topic, notice).await {
+        let kind = &*notice.kind;
+        tracing::warn!(%error.message, kind, "a session was not notified of a task");
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use tg_mesh::telemetry::attributes;
 use tg_mesh::{Cx, Deadline, Span, SpanKind};
-use tg_schemas::Error;
 use tg_schemas::msg::Citation;
+use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
+use super::again::{RETRIES, Unserved};
 use super::agent::Agent;
 use super::execution::StepExecution;
 use super::late::ending;
@@ -261,7 +262,7 @@ impl Calling {
             prompts: &self.agent.prompts,
         };
         let started = Instant::now();
-        let result = kinds::call(&call, tool, arguments).await;
+        let result = served(&call, tool, arguments).await;
         count(tool, started);
         let gone = self.cx.cancel.is_cancelled() || self.cx.deadline.passed();
         let failed = !matches!(&result, Ok(output) if output.failed.is_none());
@@ -275,6 +276,55 @@ impl Calling {
     /// Longest that a hook may take, in seconds.
     pub(super) fn hook_seconds(&self) -> u64 {
         self.agent.options.hook_seconds
+    }
+}
+
+/// Makes a call, and makes it again under its key if the process died that served it or none serves it for the moment. A call
+/// that must not be made twice is made once: whether it took effect is not known. An error that the tool returned stands.
+async fn served(call: &Call<'_>, tool: &Tool, arguments: Arguments) -> Result<Output, Error> {
+    if !tool.kind.repeatable() {
+        return kinds::call(call, tool, arguments).await;
+    }
+    let (mut unserved, mut left, mut took) = (Unserved::default(), RETRIES, Usage::default());
+    loop {
+        let result = kinds::call(call, tool, arguments.clone()).await;
+        let again = match &result {
+            Err(error) if error.code() == ErrorCode::NobodyServes => {
+                unserved.waits(call.cx, error).await
+            }
+            Ok(Output {
+                failed: Some(error),
+                ..
+            })
+            | Err(error)
+                if error.code() == ErrorCode::Interrupted && left > 0 =>
+            {
+                left -= 1;
+                !(call.cx.cancel.is_cancelled() || call.cx.deadline.passed())
+            }
+            _ => false,
+        };
+        match result {
+            Ok(output) => {
+                // What each try took of models counts.
+                took.add(&output.usage);
+                if !again {
+                    return Ok(Output {
+                        usage: took,
+                        ..output
+                    });
+                }
+            }
+            Err(_) if again => {}
+            Err(error) if took == Usage::default() => return Err(error),
+            Err(error) => {
+                return Ok(Output {
+                    usage: took,
+                    failed: Some(error),
+                    ..Output::default()
+                });
+            }
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::error::Stop;
 use crate::kinds::{Arguments, text};
 
 /// A graph is one hop, each of its tasks another.
-const OF_A_GRAPH: i64 = 2;
+pub(super) const OF_A_GRAPH: i64 = 2;
 
 /// One agent with one task.
 struct One {
@@ -164,30 +164,35 @@ impl StepExecution {
         Ok(seen)
     }
 
-    /// Has several agents do what depends on each other, and waits for what there is.
-    pub(super) async fn dispatch(
-        &mut self,
-        decision: &Decision,
+    /// The graph that a call has done, unless something is wrong with it.
+    pub(super) fn graph(
+        &self,
         (agents, concurrent): (&Roster, usize),
         arguments: &Arguments,
-    ) -> Result<Observation, Stop> {
-        let most = self.agent.options.delegate_depth;
+    ) -> Result<Graph, String> {
+        check_depth(&self.run, OF_A_GRAPH, self.agent.options.delegate_depth)?;
         let written = arguments.get("task_graph").cloned().unwrap_or_default();
-        let read = |run: &AgentRun| {
-            check_depth(run, OF_A_GRAPH, most)?;
-            Graph::read(&written, concurrent, &|id, task| {
-                agents.choose(run, id, task)
-            })
-        };
-        let graph = match read(&self.run) {
-            Ok(graph) => graph,
-            Err(fault) => return Ok(refused(fault)),
-        };
+        let choose = |id: &str, task: &str| agents.choose(&self.run, id, task);
+        let graph = Graph::read(&written, concurrent, &choose)?;
         tracing::info!(
             run = self.run.run,
             graph = graph.outline(),
             "tasks are dispatched"
         );
+        Ok(graph)
+    }
+
+    /// Has several agents do what depends on each other, and waits for what there is.
+    pub(super) async fn dispatch(
+        &mut self,
+        decision: &Decision,
+        among: (&Roster, usize),
+        arguments: &Arguments,
+    ) -> Result<Observation, Stop> {
+        let graph = match self.graph(among, arguments) {
+            Ok(graph) => graph,
+            Err(fault) => return Ok(refused(fault)),
+        };
         let begun = self.progress(0, &graph.begun());
         self.pass_on(vec![begun]).await?;
         let mut work = Tasks {

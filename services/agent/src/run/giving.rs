@@ -2,17 +2,16 @@
 //! twice: ids follow from the step.
 
 use tg_mesh::clock;
-use tg_schemas::msg::{AgentRun, LoopRecord};
+use tg_schemas::msg::LoopRecord;
 use tg_schemas::{Error, ErrorCode};
 
 use super::execution::{StepExecution, is_over};
-use super::tasking::{Given, PREVIEW, begin};
+use super::tasking::{Given, PREVIEW, Work, begin, by_agent, subtask};
 use crate::engine::decision::Observation;
 use crate::engine::delegating::session::{self, Chosen, Wanted};
 use crate::engine::delegating::{Definition, Roster, as_defined, check_depth};
 use crate::engine::exchange::{Outcome, Returned};
-use crate::engine::splitting;
-use crate::engine::toolset::Tool;
+use crate::engine::toolset::{Kind, Tool};
 use crate::error::{AgentError, Stop};
 use crate::kinds::{Arguments, text};
 use crate::sessions::{SessionId, Turn};
@@ -31,7 +30,7 @@ const MOST: usize = 100;
 const READ: usize = 1000;
 
 /// What a call says: text for the model, or what is wrong with it.
-type Said = Result<Result<String, String>, Stop>;
+pub(super) type Said = Result<Result<String, String>, Stop>;
 
 fn shown(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -51,7 +50,18 @@ impl StepExecution {
                 playback.tool(((&self.run.run, self.step), 0), &tool.name, arguments)?
             }
             None => {
-                let outcome = match self.of_tasks(agents, arguments).await? {
+                let said = match &tool.kind {
+                    Kind::Dispatch {
+                        concurrent,
+                        progress,
+                        ..
+                    } => {
+                        let among = (agents, *concurrent);
+                        self.give_graph(tool, among, arguments, *progress).await?
+                    }
+                    _ => self.of_tasks(agents, arguments).await?,
+                };
+                let outcome = match said {
                     Ok(text) => Outcome::Returned(Returned {
                         text,
                         ..Returned::default()
@@ -120,28 +130,9 @@ impl StepExecution {
             remember(&mut one, &turns);
             window = made(&turns);
         }
-        let run = AgentRun {
-            parent: String::new(),
-            root: String::new(),
-            record: false,
-            session: session.name.clone(),
-            tree: session::tree(&self.run).to_owned(),
-            loop_window: window,
-            ..splitting::subagent(&self.run, message, String::new(), String::new())
-        };
+        let run = subtask(&self.run, message, session.name.clone(), window);
         let given = Given {
-            row: TaskRow {
-                workspace: self.cx.workspace_key().to_string(),
-                id: session::task_id(&self.run),
-                kind: DELEGATE.to_owned(),
-                agent: id.clone(),
-                session: session.name,
-                tree: run.tree.clone(),
-                user: self.user(),
-                message: message.chars().take(PREVIEW).collect(),
-                created_ms: clock::millis(),
-                ..TaskRow::default()
-            },
+            row: self.task_row(DELEGATE, (id.clone(), session.name), message),
             run: as_defined(run, &id, &one, 1, String::new()),
             name,
             program: one.program,
@@ -149,22 +140,51 @@ impl StepExecution {
             turn: session::turn_id(&self.run),
             parent: session::of(&self.run).to_owned(),
         };
+        let task = self.begin_task(given, by_agent()).await?;
+        Ok(task.map(|task| {
+            format!(
+                "Agent {id} works on it as task {task}. What comes of it is announced; do not wait for it."
+            )
+        }))
+    }
+
+    /// A task that this step gives.
+    pub(super) fn task_row(
+        &self,
+        kind: &str,
+        (agent, session): (String, String),
+        message: &str,
+    ) -> TaskRow {
+        TaskRow {
+            workspace: self.cx.workspace_key().to_string(),
+            id: session::task_id(&self.run),
+            kind: kind.to_owned(),
+            agent,
+            session,
+            tree: session::tree(&self.run).to_owned(),
+            user: self.user(),
+            message: message.chars().take(PREVIEW).collect(),
+            created_ms: clock::millis(),
+            ..TaskRow::default()
+        }
+    }
+
+    /// Opens a task and has it begin, unless it is there. The digits by which a new one is told, or why there is none.
+    pub(super) async fn begin_task(&self, given: Given, work: Work) -> Said {
         let task: String = given.row.id.chars().take(GIVEN).collect();
         let ledger = self.ledger().await?;
         let owner = &self.agent.tasks.owner;
         let is_over = is_over(&self.cx);
         let opened = ledger.open_task(&given.row, owner, &is_over);
         match opened.await? {
-            Opened::New => begin(&self.agent, &self.cx, given),
+            Opened::New => begin(&self.agent, &self.cx, given, work),
             Opened::Known => {}
             Opened::TooMany => {
                 return Ok(Err("too many tasks wait or are under way".to_owned()));
             }
             Opened::NoWorkspace => return Err(AgentError::NoWorkspace.into()),
         }
-        Ok(Ok(format!(
-            "Agent {id} works on it as task {task}. What comes of it is announced; do not wait for it."
-        )))
+        Ok(Ok(task))
     }
 
     /// All tasks of the session and of those that began in it.

@@ -9,6 +9,7 @@ use tg_mesh::Cx;
 use tg_schemas::Error;
 use tokio::time::Instant;
 
+use super::again::Unserved;
 use super::execution::StepExecution;
 use crate::engine::decision::Usage;
 use crate::engine::exchange::{Asked, Entry, Heard, Replied};
@@ -41,6 +42,8 @@ pub(super) enum Hearing {
     Model {
         pieces: Pieces,
         started: Instant,
+        /// Something of it came.
+        begun: bool,
     },
     Record {
         groups: IntoIter<Vec<Heard>>,
@@ -86,7 +89,9 @@ impl Hearing {
                 let usage = replied.as_ref().map(|replied| replied.usage.clone());
                 usage.unwrap_or_default()
             }
-            Self::Model { pieces, started } => {
+            Self::Model {
+                pieces, started, ..
+            } => {
                 let (spent, told) = (pieces.spent(), pieces.spent().nanodollars);
                 let mut usage = unpriced(spent, *started);
                 if came > 0 && usage.in_token + usage.out_token == 0 {
@@ -105,7 +110,16 @@ impl Hearing {
 /// Asks a model by a prompt, and waits for all of the reply.
 async fn whole(cx: &Cx, prompts: &Prompts, prompt: &str, terms: &Terms) -> Result<Whole, Error> {
     let started = Instant::now();
-    let piece = prompts.whole(prompt, terms.clone()).await?;
+    let mut unserved = Unserved::default();
+    let piece = loop {
+        let error = match prompts.whole(prompt, terms.clone()).await {
+            Ok(piece) => break piece,
+            Err(error) => error,
+        };
+        if !unserved.waits(cx, &error).await {
+            return Err(error);
+        }
+    };
     Ok(Whole {
         usage: used(cx, piece.spent, started),
         usable: piece.unusable.is_empty(),
@@ -133,6 +147,15 @@ impl StepExecution {
         if self.records() {
             self.note(&Entry::Asked(Asked::of(prompt, terms)))?;
         }
+        Ok(Hearing::Model {
+            started: Instant::now(),
+            pieces: self.pieces(prompt, terms)?,
+            begun: false,
+        })
+    }
+
+    /// What the model writes to a prompt; nothing is sent before the first piece is awaited.
+    fn pieces(&self, prompt: &str, terms: &Terms) -> Result<Pieces, Error> {
         let mut prompts = self.prompts();
         if prompt == PROMPT {
             // Of other questions the asker is told by narration.
@@ -141,18 +164,16 @@ impl StepExecution {
                 prompts = prompts.calling(&self.cx, native::offered(terms));
             }
         }
-        Ok(Hearing::Model {
-            started: Instant::now(),
-            pieces: prompts.stream(prompt, terms.clone(), self.run.streaming)?,
-        })
+        prompts.stream(prompt, terms.clone(), self.run.streaming)
     }
 
-    /// The next pieces that are there together; `None` at the end. They are kept before anybody hears them.
+    /// The next pieces of the reply to a prompt that are there together; `None` at the end. They are kept before anybody hears them.
     pub(super) async fn hear_more(
         &mut self,
         hearing: &mut Hearing,
+        (prompt, terms): (&str, &Terms),
     ) -> Result<Option<Vec<Heard>>, Unheard> {
-        let pieces = match hearing {
+        let (pieces, begun) = match hearing {
             Hearing::Record { groups, replied } => {
                 return match (groups.next(), replied) {
                     (Some(group), _) => Ok(Some(group)),
@@ -163,10 +184,21 @@ impl StepExecution {
                     (None, None) => Err(self.breaks_off().into()),
                 };
             }
-            Hearing::Model { pieces, .. } => pieces,
+            Hearing::Model { pieces, begun, .. } => (pieces, begun),
         };
         let mut group = Vec::new();
-        let mut piece = pieces.next().await?;
+        let mut unserved = Unserved::default();
+        let mut piece = loop {
+            let error = match pieces.next().await {
+                Ok(piece) => break piece,
+                Err(error) => error,
+            };
+            if *begun || !unserved.waits(&self.cx, &error).await {
+                return Err(error.into());
+            }
+            *pieces = self.pieces(prompt, terms)?;
+        };
+        *begun = true;
         while let Some(next) = piece {
             if !next.thinking.is_empty() {
                 let thinking = next.thinking;
@@ -202,7 +234,9 @@ impl StepExecution {
                 return Ok(replied.usage);
             }
             Hearing::Record { replied: None, .. } => return Err(self.breaks_off().into()),
-            Hearing::Model { pieces, started } => {
+            Hearing::Model {
+                pieces, started, ..
+            } => {
                 let (spent, told) = (pieces.spent(), pieces.spent().nanodollars);
                 let mut usage = unpriced(spent, started);
                 estimated(&mut usage);

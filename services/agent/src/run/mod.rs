@@ -2,8 +2,8 @@
 //!
 //! `route` settles by which pattern, as `routers` has it from configuration · `step` begins steps, at once or from their
 //! records · `execution` takes one step · `think` asks the model, `compact` what it is shown of earlier steps · `plan` has it plan ahead · `subagents` splits a question, `delegate` gives work
-//! to other agents, `giving` gives it without waiting, `tasking` is what is not waited for, with what this process knows of it in `tasks`, `announce` tells what came of it, `program` has a program do it, `fan_in` waits for the runs that they are, within `slots`,
-//! `went` is what a subagent's step gives to that · `texts` is what a step leaves in the library, `entries` what in the trace · `act` uses the tool, `together` several side by side, `calling` is one call, `ready` what it is made with, `confirm` asks the user before, `hooks` the flow ·
+//! to other agents, `giving` gives it without waiting, `graphs` gives several that depend on each other, `tasking` is what is not waited for, with what this process knows of it in `tasks`, `announce` tells what came of it, `program` has a program do it, `fan_in` waits for the runs that they are, within `slots`,
+//! `went` is what a subagent's step gives to that · `texts` is what a step leaves in the library, `entries` what in the trace · `act` uses the tool, `together` several side by side, `calling` is one call, `again` when a call is repeated, `ready` what it is made with, `confirm` asks the user before, `hooks` the flow ·
 //! `guard` breaks loops · `polls` has a poll wait · `budget` ends what takes too much, `stopped` is how, `outside` are calls that no run makes · `ids` are those of new runs · `recorded` is
 //! whether it may say what it thinks · `leases` is what this process knows of steps under way · `agent` is what all share ·
 //! `telling` is what a step knows of who may join its run, `transcript` what it has told, within `rooms`, `remembered` how that comes there, `grace` how
@@ -12,6 +12,7 @@
 //! configuration, `servers` being what servers of tools have; `replay` runs it again, with `playback` in place of the outside, and subagents by `subagents_again` · `summaries` is what was summed up, after the fact.
 
 mod act;
+mod again;
 pub(crate) mod agent;
 mod announce;
 mod asks;
@@ -27,6 +28,7 @@ mod fan_in;
 pub(crate) mod forgetting;
 mod giving;
 pub(crate) mod grace;
+mod graphs;
 mod guard;
 mod hearing;
 mod hooks;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use tg_schemas::Error;
 
+use super::again::{RETRIES, broke_off};
 use super::execution::StepExecution;
 use super::hearing::Unheard;
-use super::think::{RETRIES, Reply, Shown, broke_off, decided};
+use super::think::{Reply, Shown, decided};
 use crate::engine::decision::{Decision, Taken, Usage};
 use crate::engine::parser::ReplyParser;
 use crate::engine::phase::Phase;

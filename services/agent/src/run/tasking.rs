@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use tg_mesh::{Cx, Deadline, TaskKind, clock};
 use tg_schemas::Error;
 use tg_schemas::msg::{AgentRun, LoopRecord};
-use tokio::sync::mpsc;
+use tokio::sync::{SemaphorePermit, mpsc};
 
 use super::agent::Agent;
 use super::announce::{Parent, announce};
@@ -17,7 +17,9 @@ use super::fan_in::{apart, walk};
 use super::ids::new_run;
 use super::program;
 use crate::engine::decision::Finding;
+use crate::engine::delegating::session;
 use crate::engine::router::Route;
+use crate::engine::splitting;
 use crate::error::{AgentError, Stop};
 use crate::sessions::{SessionId, Turn};
 use crate::store::{Asked, Began, Caller, TaskEnd, TaskRow, TaskStatus};
@@ -29,7 +31,7 @@ const KEPT: usize = 2000;
 /// How often what is too old goes.
 const PRUNE: Duration = Duration::from_secs(300);
 /// How long a run may take to end that is told to.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A task as it was given.
 pub(super) struct Given {
@@ -48,25 +50,66 @@ pub(super) struct Given {
     pub(super) parent: String,
 }
 
+impl Given {
+    /// Who is told what comes of it.
+    pub(super) fn told(&self) -> Parent<'_> {
+        Parent {
+            workspace: &self.row.workspace,
+            user: &self.row.user,
+            session: &self.parent,
+            // Only the sessions service counts the callers of a run from one on.
+            of_sessions: self.run.caller_depth > 0,
+            agent: &self.name,
+        }
+    }
+}
+
+/// How a task is done: what came of it, or what went wrong.
+pub(super) type Work = Box<
+    dyn FnOnce(Arc<Agent>, Cx, Arc<Given>) -> BoxFuture<'static, Result<String, String>> + Send,
+>;
+
+/// An agent does it.
+pub(super) fn by_agent() -> Work {
+    Box::new(|agent, cx, given| Box::pin(async move { work(&agent, &cx, &given).await }))
+}
+
+/// The run of a task before its first step, which has no id yet and is no part of the one that gives it.
+pub(super) fn subtask(
+    parent: &AgentRun,
+    goal: &str,
+    session: String,
+    window: Vec<LoopRecord>,
+) -> AgentRun {
+    AgentRun {
+        parent: String::new(),
+        root: String::new(),
+        record: false,
+        session,
+        tree: session::tree(parent).to_owned(),
+        loop_window: window,
+        ..splitting::subagent(parent, goal, String::new(), String::new())
+    }
+}
+
 /// Begins a task whose row is in the ledger.
-pub(super) fn begin(agent: &Arc<Agent>, cx: &Cx, given: Given) {
+pub(super) fn begin(agent: &Arc<Agent>, cx: &Cx, given: Given, work: Work) {
     let mut own = cx.outliving();
     own.cancel = cx.mesh.stopping().child_token();
     let row = &given.row;
     agent
         .tasks
         .enter(&row.workspace, &row.id, own.cancel.clone());
-    let agent = agent.clone();
+    let (agent, given) = (agent.clone(), Arc::new(given));
     cx.mesh.spawn(TaskKind::Handler, async move {
-        carry_out(&agent, &own, &given).await;
+        carry_out(&agent, &own, &given, work).await;
     });
 }
 
-async fn carry_out(agent: &Arc<Agent>, cx: &Cx, given: &Given) {
+async fn carry_out(agent: &Arc<Agent>, cx: &Cx, given: &Arc<Given>, work: Work) {
     let (workspace, id) = (&*given.row.workspace, &*given.row.id);
     let came = {
-        let work = work(agent, cx, given);
-        tokio::pin!(work);
+        let mut work = work(agent.clone(), cx.clone(), given.clone());
         let came = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => None,
@@ -95,17 +138,7 @@ async fn carry_out(agent: &Arc<Agent>, cx: &Cx, given: &Given) {
     match ended {
         // Somebody has ended it before.
         Ok(false) => {}
-        Ok(true) => {
-            let parent = Parent {
-                workspace,
-                user: &given.row.user,
-                session: &given.parent,
-                // Only the sessions service counts the callers of a run from one on.
-                of_sessions: given.run.caller_depth > 0,
-                agent: &given.name,
-            };
-            announce(agent, cx, parent, &came).await;
-        }
+        Ok(true) => announce(agent, cx, given.told(), &came).await,
         Err(error) => tracing::warn!(%error, task = id, "it is not known what came of a task"),
     }
 }
@@ -137,11 +170,7 @@ fn ended(came: &Result<String, String>) -> TaskEnd {
 
 /// Has the agent do it, as soon as there is a place; what it answered, or what went wrong.
 async fn work(agent: &Arc<Agent>, cx: &Cx, given: &Given) -> Result<String, String> {
-    let place = tokio::select! {
-        place = agent.tasks.places.acquire() => place,
-        () = cx.cancel.cancelled() => return Err(AgentError::Cancelled.to_string()),
-    };
-    let _place = place.map_err(|_| AgentError::Stopping.to_string())?;
+    let _place = place(agent, cx).await?;
     let mut cx = cx.clone();
     cx.deadline = Deadline::after(Duration::from_secs(agent.options.task_seconds));
     if given.program {
@@ -150,17 +179,7 @@ async fn work(agent: &Arc<Agent>, cx: &Cx, given: &Given) -> Result<String, Stri
     let run = start(agent, &cx, given)
         .await
         .map_err(|stop| fault(&stop))?;
-    let (mesh, deadline) = (cx.mesh.clone(), cx.deadline);
-    let own = agent.clone();
-    // What it says on the way nobody hears.
-    let relay = mpsc::channel(1).0;
-    let walking: BoxFuture<'static, Result<Finding, Stop>> =
-        Box::pin(async move { walk(&own, &cx, run, &relay).await });
-    let walked = apart(&mesh, walking);
-    let walked = tokio::time::timeout(deadline.left() + STOP_TIMEOUT, walked).await;
-    let walked = walked.map_err(|_| AgentError::Timeout.to_string())?;
-    let finding = walked.map_err(|_| "the task broke off".to_owned())?;
-    let finding = finding.map_err(|stop| fault(&stop))?;
+    let finding = walked(agent, cx, run).await?;
     if let Some(error) = finding.error {
         return Err(error);
     }
@@ -171,14 +190,33 @@ async fn work(agent: &Arc<Agent>, cx: &Cx, given: &Given) -> Result<String, Stri
     })
 }
 
+/// A place among the tasks that go on at the same time, once there is one.
+pub(super) async fn place<'a>(agent: &'a Agent, cx: &Cx) -> Result<SemaphorePermit<'a>, String> {
+    let place = tokio::select! {
+        place = agent.tasks.places.acquire() => place,
+        () = cx.cancel.cancelled() => return Err(AgentError::Cancelled.to_string()),
+    };
+    place.map_err(|_| AgentError::Stopping.to_string())
+}
+
+/// Takes the run of a task to its end. What it says on the way nobody hears.
+pub(super) async fn walked(agent: &Arc<Agent>, cx: Cx, run: AgentRun) -> Result<Finding, String> {
+    let (mesh, deadline) = (cx.mesh.clone(), cx.deadline);
+    let own = agent.clone();
+    let relay = mpsc::channel(1).0;
+    let walking: BoxFuture<'static, Result<Finding, Stop>> =
+        Box::pin(async move { walk(&own, &cx, run, &relay).await });
+    let walked = apart(&mesh, walking);
+    let walked = tokio::time::timeout(deadline.left() + STOP_TIMEOUT, walked).await;
+    let walked = walked.map_err(|_| AgentError::Timeout.to_string())?;
+    let finding = walked.map_err(|_| "the task broke off".to_owned())?;
+    finding.map_err(|stop| fault(&stop))
+}
+
 /// Has a program do it: that is no run of its own, and no trace.
 async fn by_program(agent: &Arc<Agent>, cx: &Cx, given: &Given) -> Result<String, String> {
     let row = &given.row;
-    let ledger = agent.ledger().await.map_err(|error| error.message)?;
-    let started = ledger.start_task(&row.workspace, &row.id, "", clock::millis());
-    if !started.await.map_err(|error| Error::from(error).message)? {
-        return Err(AgentError::Cancelled.to_string());
-    }
+    started(agent, row).await?;
     let asked = program::Given {
         run: AgentRun {
             run: row.id.clone(),
@@ -194,6 +232,16 @@ async fn by_program(agent: &Arc<Agent>, cx: &Cx, given: &Given) -> Result<String
     let reply = answer.map_err(|stop| fault(&stop))??;
     keep(agent, given, (&reply.text, Vec::new())).await?;
     Ok(reply.text)
+}
+
+/// A task is under way from now on, and no run.
+pub(super) async fn started(agent: &Agent, row: &TaskRow) -> Result<(), String> {
+    let ledger = agent.ledger().await.map_err(|error| error.message)?;
+    let started = ledger.start_task(&row.workspace, &row.id, "", clock::millis());
+    match started.await.map_err(|error| Error::from(error).message)? {
+        true => Ok(()),
+        false => Err(AgentError::Cancelled.to_string()),
+    }
 }
 
 /// Keeps what was said in a session that somebody may come back to.
@@ -215,7 +263,7 @@ async fn keep(
     kept.map_err(|error| error.message)
 }
 
-fn fault(stop: &Stop) -> String {
+pub(super) fn fault(stop: &Stop) -> String {
     match stop {
         Stop::End(ending) => ending.message.clone(),
         Stop::Spent(over) => over.why.clone(),
@@ -225,15 +273,29 @@ fn fault(stop: &Stop) -> String {
 
 /// The run of a task, which begins now.
 async fn start(agent: &Agent, cx: &Cx, given: &Given) -> Result<AgentRun, Stop> {
+    let row = &given.row;
+    let run = begun(agent, cx, (row, row.id.as_str()), given.run.clone()).await?;
+    let ledger = agent.ledger().await.map_err(Stop::Error)?;
+    let started = ledger.start_task(&row.workspace, &row.id, &run.run, clock::millis());
+    if !started.await? {
+        return Err(AgentError::Cancelled.into());
+    }
+    Ok(run)
+}
+
+/// A run of a task by its name, which begins now.
+pub(super) async fn begun(
+    agent: &Agent,
+    cx: &Cx,
+    (row, id): (&TaskRow, &str),
+    run: AgentRun,
+) -> Result<AgentRun, Stop> {
     let TaskRow {
-        workspace,
-        id,
-        user,
-        ..
-    } = &given.row;
+        workspace, user, ..
+    } = row;
     let caller = Caller {
         user: user.clone(),
-        question: id.clone(),
+        question: id.to_owned(),
         flow: cx.flow().to_owned(),
         request: cx.request().unwrap_or_default().to_owned(),
         deadline_ms: i64::try_from(cx.deadline.millis()).unwrap_or(i64::MAX),
@@ -244,7 +306,7 @@ async fn start(agent: &Agent, cx: &Cx, given: &Given) -> Result<AgentRun, Stop> 
         workspace: workspace.clone(),
         is_over: is_over(cx),
         key: format!("task/{workspace}/{id}"),
-        text: given.run.question.clone(),
+        text: run.question.clone(),
         asker: (!user.is_empty()).then_some(caller),
     };
     let new = Began {
@@ -255,14 +317,10 @@ async fn start(agent: &Agent, cx: &Cx, given: &Given) -> Result<AgentRun, Stop> 
     let ledger = agent.ledger().await.map_err(Stop::Error)?;
     let began = ledger.begin(asked, new, clock::millis()).await?;
     let began = began.ok_or(AgentError::NoWorkspace)?;
-    let started = ledger.start_task(workspace, id, &began.run, clock::millis());
-    if !started.await? {
-        return Err(AgentError::Cancelled.into());
-    }
     Ok(AgentRun {
         run: began.run,
         started_at: began.started_at,
-        ..given.run.clone()
+        ..run
     })
 }
 

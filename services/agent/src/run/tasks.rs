@@ -1,19 +1,25 @@
 //! What this process knows of its tasks: their places, and how to end those that are under way.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tg_mesh::clock;
 use tg_storage::StorageError;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::AgentError;
 use crate::sessions::Sessions;
 use crate::store::{Ledger, TaskEnd, TaskStatus};
 
-/// A task of a workspace.
+/// A session is told of progress once in this time.
+const REPORT_PAUSE: Duration = Duration::from_secs(5);
+
+/// A task, or a session, of a workspace.
 type Key = (String, String);
 
 /// What this process knows of its tasks.
@@ -25,6 +31,8 @@ pub(crate) struct Tasks {
     pub(super) places: Semaphore,
     /// Bounded by the tasks that may be open.
     under_way: Mutex<HashMap<Key, CancellationToken>>,
+    /// When sessions were last told of progress, of the last seconds.
+    reported: Mutex<HashMap<Key, Instant>>,
 }
 
 impl Tasks {
@@ -34,6 +42,21 @@ impl Tasks {
             sessions,
             places: Semaphore::new(most),
             under_way: Mutex::default(),
+            reported: Mutex::default(),
+        }
+    }
+
+    /// Whether a session may be told of progress now. If so, it counts as told.
+    pub(super) fn may_report(&self, workspace: &str, session: &str) -> bool {
+        let now = Instant::now();
+        let mut reported = self.reported.lock();
+        reported.retain(|_, at| now.duration_since(*at) < REPORT_PAUSE);
+        match reported.entry((workspace.to_owned(), session.to_owned())) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(new) => {
+                new.insert(now);
+                true
+            }
         }
     }
 
@@ -68,5 +91,22 @@ impl Tasks {
     pub(super) fn leave(&self, workspace: &str, id: &str) {
         let key = (workspace.to_owned(), id.to_owned());
         self.under_way.lock().remove(&key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sessions::InMemory;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_is_told_of_progress_once_in_five_seconds() {
+        let tasks = Tasks::new(1, Arc::new(InMemory::default()));
+        assert!(tasks.may_report("w", "s"));
+        assert!(!tasks.may_report("w", "s"));
+        assert!(tasks.may_report("w", "another"));
+        tokio::time::advance(REPORT_PAUSE).await;
+        assert!(tasks.may_report("w", "s"));
+        assert_eq!(tasks.reported.lock().len(), 1);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tg_schemas::{Error, ErrorCode};
 
+use super::again::{RETRIES, broke_off};
 use super::compact::{View, is_too_long};
 use super::execution::StepExecution;
 use super::hearing::{Hearing, Unheard};
@@ -23,8 +24,6 @@ use crate::store::{Piece, PieceKind};
 const PATIENCE_BYTES: usize = 512;
 /// Bytes of a reply kept to show it to the model again.
 const KEPT: usize = 4096;
-/// Times a model call that broke off unheard is made again.
-pub(super) const RETRIES: u32 = 2;
 
 /// What the asker got of the model's text in this step.
 #[derive(Default)]
@@ -326,7 +325,7 @@ impl StepExecution {
     async fn listen(
         &mut self,
         hearing: &mut Hearing,
-        (_, _, parser): Asking<'_>,
+        (prompt, terms, parser): Asking<'_>,
         shown: &mut Shown,
         came: &mut usize,
     ) -> Result<(String, Parsed, usize), Unheard> {
@@ -344,7 +343,7 @@ impl StepExecution {
         }
         // What the reply states begins on a line of its own.
         let mut gap = "";
-        while let Some(pieces) = self.hear_more(hearing).await? {
+        while let Some(pieces) = self.hear_more(hearing, (prompt, terms)).await? {
             let mut progress = Progress::default();
             // Pieces that are here already travel together.
             for piece in pieces {
@@ -435,14 +434,6 @@ impl StepExecution {
 
 /// A prompt with its variables, and what reads the reply.
 pub(super) type Asking<'a> = (&'a str, &'a BTreeMap<String, String>, fn() -> ReplyParser);
-
-/// Whether a call that failed may be made again.
-pub(super) fn broke_off(error: &Error) -> bool {
-    matches!(
-        error.code(),
-        ErrorCode::Interrupted | ErrorCode::Unavailable
-    )
-}
 
 /// What came of a model call.
 pub(super) enum Reply {

@@ -69,9 +69,9 @@ pub struct TaskRow {
     pub workspace: String,
     /// Its id there.
     pub id: String,
-    /// `delegate`.
+    /// `delegate` or `dispatch`.
     pub kind: String,
-    /// Id of the agent that does it.
+    /// Id of the agent that does it; of a graph, name of the tool.
     pub agent: String,
     /// Session in which that agent does it.
     pub session: String,

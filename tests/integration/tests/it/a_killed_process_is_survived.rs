@@ -1,5 +1,6 @@
 //! `kill -9` of one process of many: what it was doing ends, in an answer or in a clear error; its successor
-//! goes on where it stopped, and no trace holds anything twice.
+//! goes on where it stopped, and no trace holds anything twice. A run whose answer is not streamed is answered when the model
+//! service is killed.
 
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ async fn kill(victim: &str) -> Result<()> {
         let mut runs = Vec::new();
         for n in 1..RUNS {
             let (nonce, detach) = (nonce(n), n % 2 == 1);
-            let frames = ask(&socket, &nonce, detach, n % 3 != 0).await?;
+            let frames = ask(&socket, &nonce, detach, is_streamed(n)).await?;
             // An asker hears that the answer was interrupted if the agent's successor takes its time; the run goes on.
             let forgets = victim == "agent" && detach;
             runs.push(async move {
@@ -105,8 +106,21 @@ async fn kill(victim: &str) -> Result<()> {
         process.log(),
         rest.log()
     );
+    // Of an answer that was begun nothing is said twice; one that was not is asked for again.
+    let whole: Vec<_> = failed.iter().filter(|(_, n, _)| !is_streamed(*n)).collect();
+    ensure!(
+        victim != "llm" || whole.is_empty(),
+        "{whole:#?}\n{}\n{}",
+        process.log(),
+        rest.log()
+    );
     answered.push(fresh(&socket, &mut rest).await?);
     check(&socket, &answered).await
+}
+
+/// Whether a run's answer comes in pieces.
+fn is_streamed(n: usize) -> bool {
+    n % 3 != 0
 }
 
 /// Starts a run.

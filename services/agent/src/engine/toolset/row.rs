@@ -225,6 +225,8 @@ fn kind(
                 number @ 1..=MAX_CONCURRENT => number,
                 _ => return Err(format!("max-concurrent: must be 1 to {MAX_CONCURRENT}")),
             },
+            r#async: flag(row, "async")?,
+            progress: flag(row, "progress-updates")?,
         },
         "calculator" if native => Kind::Calculator,
         "current-datetime" if native => Kind::CurrentDatetime,
@@ -241,6 +243,15 @@ fn kind(
         },
     };
     Ok(kind)
+}
+
+/// A field that rows of other tools may have for themselves.
+fn flag(row: &Row, field: &str) -> Result<bool, String> {
+    match row.others.get(field) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(format!("{field}: must be true or false")),
+    }
 }
 
 fn needed(text: &str, field: &str) -> Result<String, String> {

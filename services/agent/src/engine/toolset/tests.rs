@@ -144,6 +144,7 @@ fn work_is_given_only_to_who_is_there() {
     let native = [
         ("delegate", r#"{"description": "Asks."}"#),
         ("dispatch", r#"{"max-concurrent": 17}"#),
+        ("dispatch", r#"{"async": "yes"}"#),
     ];
     let agents = [("a", r#"{"description": "Adds.", "agents": []}"#)];
     let read = |agents: &[(&str, &str)]| {
@@ -158,7 +159,10 @@ fn work_is_given_only_to_who_is_there() {
     let set = read(&agents);
     assert_eq!(
         set.faults,
-        ["tool 'dispatch': max-concurrent: must be 1 to 16"]
+        [
+            "tool 'dispatch': max-concurrent: must be 1 to 16",
+            "tool 'dispatch': async: must be true or false"
+        ]
     );
     let available = set.available(&run);
     assert_eq!(available.len(), 1);

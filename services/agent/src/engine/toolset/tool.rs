@@ -87,6 +87,10 @@ pub enum Kind {
         agents: Arc<Roster>,
         /// Tasks that go on at the same time.
         concurrent: usize,
+        /// The call answers at once, and what comes of the tasks is announced.
+        r#async: bool,
+        /// The session is notified of each task that ends meanwhile.
+        progress: bool,
     },
 }
 

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tg_provenance::{Session, Stored, Texts};
-use tg_schemas::msg::AgentResponse;
+use tg_schemas::msg::{AgentResponse, SessionNotice};
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::place::Place;
 
 use super::delegated::{calls, observed, world};
 use super::repeats::{RUN, continued, decision, died, is_whole, of, run};
 use super::supervised::give;
+use super::tasks::{announcements, heard, until};
 use super::world::{SOON, Say, World, question};
 use crate::engine::decision::{Finding, Observation, Taken};
-use crate::store::{Asked, Began, IsOver, Told};
+use crate::store::{Asked, Began, IsOver, TaskStatus, Told};
 
 const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}\n";
 
@@ -324,7 +325,81 @@ async fn a_graph_taken_up_goes_on_with_what_is_not_done(place: Place) {
     is_whole(&world).await;
 }
 
+/// A world whose tool `dispatch` answers at once.
+async fn at_once_world(place: &Place, script: Vec<Say>) -> World {
+    let config = super::delegated::agents();
+    let tool =
+        json!({"name": "dispatch", "type": "dispatch", "async": true, "progress-updates": true});
+    config.put("tool", "dispatch", &tool.to_string());
+    World::among(place, script, config, Vec::new()).await
+}
+
+/// C.10: the session hears how far the tasks are, and what came of all of them.
+async fn a_graph_that_is_not_waited_for_is_announced(place: Place) {
+    let tasks = json!([task("A", "a?", &[]), task("B", "of {{A.output}}", &["A"])]);
+    let script = vec![
+        dispatches(&json!([])),
+        dispatches(&tasks),
+        Say::Text("Final Answer: others do it"),
+    ];
+    let world = at_once_world(&place, script).await;
+    let mut tap = announcements(&world).await;
+    give(&world, "a?", [Say::Slowly("Final Answer: x")]);
+    give(&world, "of x", [Say::Slowly("Final Answer: z")]);
+    let chunks = world.run(&question("q", false)).await;
+    assert_eq!(chunks.last().unwrap().content, "others do it");
+    let told = observed(&chunks);
+    assert_eq!(told[0], "error: task_graph: has no tasks");
+    let begun = "Dispatching 2 tasks: A (b), B (b)";
+    let given = format!("{begun}. They work on it as task ");
+    assert!(told[1].starts_with(&given), "{told:?}");
+    let mut notices: Vec<SessionNotice> = Vec::new();
+    while !matches!(notices.last(), Some(last) if last.kind == "announce") {
+        notices.push(heard(&mut tap).await);
+    }
+    let reports = notices.iter().filter(|notice| notice.kind == "progress");
+    let reports: Vec<&str> = reports.map(|notice| notice.text.as_str()).collect();
+    assert_eq!(reports[..2], [begun, "[1/2] A (b): success"]);
+    let last = &notices[notices.len() - 1];
+    let result = last.text.strip_prefix("**dispatch**\n\n");
+    let result = result.expect("who did it");
+    assert_eq!(statuses(result), ["success"; 2]);
+    assert_eq!(results(result)[1]["output"], "z");
+    let root = chunks[0].explain_id.clone().unwrap();
+    assert!(root.ends_with(&last.session_id), "{root} {last:?}");
+    let all = until(&world, 1, |task| task.status == TaskStatus::Success).await;
+    let [row] = all.as_slice() else {
+        panic!("{all:?}")
+    };
+    assert_eq!(
+        (row.kind.as_str(), row.agent.as_str()),
+        ("dispatch", "dispatch")
+    );
+    assert!(row.session.starts_with("orchestrator:"), "{row:?}");
+}
+
+/// Line 118 of a graph: what is under way ends with it.
+async fn a_graph_that_is_not_waited_for_is_cancelled(place: Place) {
+    let tasks = json!([task("A", "a?", &[]), task("B", "b?", &["A"])]);
+    let script = vec![dispatches(&tasks), Say::Text("Final Answer: others do it")];
+    let world = at_once_world(&place, script).await;
+    give(&world, "a?", [Say::Hang("")]);
+    world.run(&question("q", false)).await;
+    let hangs = tokio::time::timeout(SOON, world.model.hanging.notified());
+    hangs.await.expect("the first task is under way");
+    let all = until(&world, 1, |task| task.status == TaskStatus::Running).await;
+    let (workspace, id) = (&all[0].workspace, &all[0].id);
+    let cancelled = world.agent.tasks.cancel(&world.ledger, workspace, id);
+    assert!(cancelled.await.unwrap());
+    let ends = tokio::time::timeout(SOON, world.model.cancelled.notified());
+    ends.await.expect("its model is asked no further");
+    let all = until(&world, 1, |task| task.status == TaskStatus::Cancelled).await;
+    assert_eq!(all.len(), 1);
+}
+
 tg_testkit::on_both_buses!(
+    a_graph_that_is_not_waited_for_is_announced,
+    a_graph_that_is_not_waited_for_is_cancelled,
     line_119_two_go_side_by_side_and_the_third_after_both,
     line_120_a_graph_that_cannot_be_done_starts_nothing,
     line_121_a_failure_that_blocks_ends_all_and_another_none,

@@ -1,15 +1,21 @@
 //! Every way a run can end leaves an end in its trace and tells the asker why.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tg_mesh::{Ask, Deadline};
-use tg_schemas::msg::AgentResponse;
-use tg_schemas::{Error, ErrorCode};
+use tg_mesh::{Ask, Cx, Deadline, Processor};
+use tg_schemas::msg::{AgentResponse, PromptRequest, PromptResponse};
+use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
+use tg_schemas::{Class, Error, ErrorCode};
+use tg_testkit::fakes::{Play, Played};
 use tg_testkit::place::Place;
 
-use super::world::{SOON, Say, World, question, values};
+use super::world::{SOON, Say, World, ask_for, question, rows, topic, values};
 use crate::options::Options;
 
+const LATE: Spec<Serves<PromptRequest, PromptResponse>> = Spec::pair("request", "response");
+/// Longer than a question waits for a process by itself.
+const AWAY: Duration = Duration::from_millis(1500);
 pub(super) const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}";
 
 fn failed(chunks: &[AgentResponse]) -> Error {
@@ -86,6 +92,37 @@ async fn a_model_that_breaks_off_unheard_is_asked_again(place: Place) {
     let chunks = world.run(&question("q", true)).await;
     assert!(chunks.last().unwrap().error.is_none());
     assert_eq!(world.calls(), 3);
+}
+
+/// Nobody serves it when it is asked; its process is there later. It counts as asked once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_whose_process_comes_back_is_asked_again() {
+    for streaming in [false, true] {
+        let rows = rows();
+        let request = topic(Class::Request, "late-prompt").to_string();
+        ask_for(&rows, "prompt-request", "late-prompt", &request);
+        let world = World::among(&Place::rabbitmq().await, [], rows, Vec::new()).await;
+        let model: Arc<Played<PromptRequest, PromptResponse>> = Played::new(|_: &Cx, _| {
+            Ok(Play::of(vec![PromptResponse {
+                text: "Final Answer: yes".into(),
+                end_of_stream: true,
+                in_token: Some(7),
+                out_token: Some(3),
+                ..PromptResponse::default()
+            }]))
+        });
+        let late = ProcessorSpec::unlisted("late-prompt");
+        let late = Processor::new(late).serves(LATE, model.clone());
+        let back = async {
+            tokio::time::sleep(AWAY).await;
+            world.mesh.host(late).await.unwrap();
+        };
+        let asked = question("q", streaming);
+        let (chunks, ()) = tokio::join!(world.run(&asked), back);
+        let last = chunks.last().unwrap();
+        assert_eq!((&last.error, last.in_token), (&None, Some(7)));
+        assert_eq!(model.asked.lock().len(), 1);
+    }
 }
 
 /// The backend goes away in the middle of a thought: no text comes twice.

@@ -21,8 +21,11 @@ const SERVICE: Spec<Serves<ToolServiceRequest, ToolServiceResponse>> =
     Spec::pair("request", "response");
 const QUEUE: &str = "request:tg:tool-joke:default";
 const END: &str = "Final Answer: done";
+const LLAMAS: &str = "Action: joke\nArgs: {\"about\": \"llamas\"}";
 /// Between two pieces of what it says.
 const PACE: Duration = Duration::from_millis(20);
+/// Longer than a question waits for a process by itself.
+const AWAY: Duration = Duration::from_millis(1500);
 
 type Service = Arc<Played<ToolServiceRequest, ToolServiceResponse>>;
 
@@ -83,7 +86,7 @@ async fn world(place: &Place, more: Value, about: &[&'static str]) -> (World, Se
 
 async fn a_service_answers_in_pieces_or_with_an_error(place: Place) {
     let about = [
-        "Action: joke\nArgs: {\"about\": \"llamas\"}",
+        LLAMAS,
         "Action: joke\nArgs: {\"about\": \"taxes\"}",
         "Action: joke\nArgs: {\"about\": \"later\"}",
         "Action: joke\nArgs: {}",
@@ -112,6 +115,37 @@ async fn a_service_answers_in_pieces_or_with_an_error(place: Place) {
     assert!(offered.contains("Tells one."), "{offered}");
     replayed::same_again(&world, "jokes", &chunks).await;
     assert_eq!(service.asked.lock().len(), 3);
+}
+
+/// Nobody serves it when it is called; its process is there later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_whose_process_comes_back_is_called_again() {
+    let place = Place::rabbitmq().await;
+    let script = [Say::Text(LLAMAS), Say::Text(END)];
+    let rows = config(json!({"idempotent": true}));
+    let world = World::among(&place, script, rows, Vec::new()).await;
+    let service = joker();
+    let joker = Processor::new(ProcessorSpec::unlisted("joker")).serves(SERVICE, service.clone());
+    let back = async {
+        tokio::time::sleep(AWAY).await;
+        world.mesh.host(joker).await.unwrap();
+    };
+    let asked = question("q", true);
+    let (chunks, ()) = tokio::join!(world.run(&asked), back);
+    assert_eq!(observed(&chunks), ["A pun about llamas."]);
+    assert_eq!(service.asked.lock().len(), 1);
+}
+
+/// Whether a call took effect that nobody answered is not known.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_must_not_be_called_twice_is_called_once() {
+    let place = Place::rabbitmq().await;
+    let script = [Say::Text(LLAMAS), Say::Text(END)];
+    let world = World::among(&place, script, config(json!({})), Vec::new()).await;
+    let chunks = world.run(&question("q", true)).await;
+    let seen = observed(&chunks);
+    assert!(seen[0].contains("no process serves this"), "{seen:?}");
+    assert!(chunks.iter().any(|chunk| chunk.content.contains("done")));
 }
 
 async fn a_service_that_says_nothing_is_given_up_and_told(place: Place) {

@@ -55,13 +55,13 @@ fn id(told: &str) -> String {
     rest.chars().take_while(char::is_ascii_hexdigit).collect()
 }
 
-async fn announcements(world: &World) -> Tap<SessionNotice> {
+pub(super) async fn announcements(world: &World) -> Tap<SessionNotice> {
     let workspace = WorkspaceId::new("default").unwrap();
     let topic = Topic::workspace(Class::Notify, "session", &workspace);
     world.mesh.tap(&topic).await.unwrap()
 }
 
-async fn heard(tap: &mut Tap<SessionNotice>) -> SessionNotice {
+pub(super) async fn heard(tap: &mut Tap<SessionNotice>) -> SessionNotice {
     let next = tokio::time::timeout(SOON, tap.next());
     next.await.expect("in time").expect("open").expect("read")
 }
@@ -80,7 +80,11 @@ async fn tasks_of(world: &World, user: &str) -> Vec<TaskRow> {
 }
 
 /// Tasks, once so many are as wanted.
-async fn until(world: &World, count: usize, wanted: impl Fn(&TaskRow) -> bool) -> Vec<TaskRow> {
+pub(super) async fn until(
+    world: &World,
+    count: usize,
+    wanted: impl Fn(&TaskRow) -> bool,
+) -> Vec<TaskRow> {
     let there = async {
         loop {
             let all = tasks(world).await;

@@ -281,6 +281,7 @@ pub(super) const STEPS: &[Step] = &[
             "Step: What is 6 + 7?",
             "--- Synthesis ---",
         ])
+        .beside(&["show-explain-trace", "{planned}"])
         .until(),
     run(&["tg-invoke-agent", "-q", SPLIT, "-p", "supervisor"]).says(&["9", "11"]),
     run(&["tg-list-explain-traces", "--format", "json"])
@@ -296,6 +297,7 @@ pub(super) const STEPS: &[Step] = &[
             "Goal: What is 5 + 6?",
             "--- Synthesis ---",
         ])
+        .beside(&["show-explain-trace", "{split}"])
         .until(),
     // Traces.
     run(&["tg-list-explain-traces", "-C", "docs"])

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tg_testkit::official::official_within;
-use tg_testkit::process::Output;
+use tg_testkit::process::{Output, tg_as};
 use tokio::time::Instant;
 
 /// How long a command may take, and how long until what was accepted is stored, on a busy machine.
@@ -25,6 +25,7 @@ pub(super) struct Step {
     exact: Option<&'static str>,
     until: bool,
     keeps: &'static [(&'static str, &'static str)],
+    beside: &'static [&'static str],
 }
 
 /// The command ends with 0.
@@ -38,6 +39,7 @@ pub(super) const fn run(line: &'static [&'static str]) -> Step {
         exact: None,
         until: false,
         keeps: &[],
+        beside: &[],
     }
 }
 
@@ -95,6 +97,12 @@ impl Step {
         self
     }
 
+    /// Our own command with these arguments says the same.
+    pub(super) const fn beside(mut self, args: &'static [&'static str]) -> Self {
+        self.beside = args;
+        self
+    }
+
     fn check(&self, output: &Output, values: &Values) -> Result<()> {
         ensure!(
             output.code == self.code,
@@ -140,6 +148,9 @@ impl Step {
                 ),
             }
         };
+        if !self.beside.is_empty() {
+            self.check_own(url, key, values).await?;
+        }
         for (name, pointer) in self.keeps {
             let shown: Value = serde_json::from_str(&output.stdout)?;
             let value = shown.pointer(pointer).and_then(Value::as_str);
@@ -147,6 +158,18 @@ impl Step {
                 name,
                 value.with_context(|| format!("{pointer} of {shown}"))?,
             );
+        }
+        Ok(())
+    }
+
+    async fn check_own(&self, url: &str, key: &str, values: &Values) -> Result<()> {
+        let line: Vec<String> = self.beside.iter().map(|text| values.fill(text)).collect();
+        let args: Vec<&str> = line.iter().map(String::as_str).collect();
+        let output = tg_as(url, key, "", &args).await?;
+        for text in self.says.iter().map(|text| values.fill(text)) {
+            if let Err(why) = output.expect(&text) {
+                bail!("tg {}: {why}", line.join(" "));
+            }
         }
         Ok(())
     }
