@@ -46,11 +46,20 @@ impl VirtualHost {
     /// # Errors
     /// RabbitMQ is not installed, or does not start.
     pub async fn new() -> Result<Self> {
+        Self::named("test").await
+    }
+
+    /// One that may outlive this process, whose number another one may get: it has a name of its own kind.
+    pub(crate) async fn lasting() -> Result<Self> {
+        Self::named("system").await
+    }
+
+    async fn named(kind: &str) -> Result<Self> {
         static NODE: OnceCell<Ports> = OnceCell::const_new();
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let ports = *NODE.get_or_try_init(find_or_start).await?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("test-{}-{number}", std::process::id());
+        let name = format!("{kind}-{}-{number}", std::process::id());
         let held = inside::make(ports.maker, &name).await?;
         Ok(Self { ports, name, held })
     }

@@ -133,7 +133,7 @@ fn read(text: &str) -> Option<SharedSystem> {
 async fn start(deployment: Deployment, noted: &Noted) -> Result<SharedSystem> {
     let host = match deployment {
         Deployment::Embedded => None,
-        Deployment::RabbitMq => Some(VirtualHost::new().await?),
+        Deployment::RabbitMq => Some(VirtualHost::lasting().await?),
     };
     // In a session of its own: a runner that ends a test ends its process group.
     let launch = Launch::up().terminal(Terminal::None).staying();
