@@ -1,7 +1,9 @@
 //! A workspace of a test's own, with a running flow `default`, in a system that other tests use at the same time: for tests that change
 //! no setting, kill nothing, and count nothing of the whole system.
 
-use anyhow::{Context, Result};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::official::official;
 use tg_testkit::process::{Output, Server, tg_with};
@@ -11,6 +13,8 @@ use tg_testkit::socket::Socket;
 use crate::workspaces::{make, patiently};
 use crate::world::{Bus, post};
 
+/// The services of a new workspace answer within this, also on a busy machine.
+const BOUND: Duration = Duration::from_secs(60);
 /// What a workspace is asked until it answers: each is another service, and none changes anything.
 const QUESTIONS: [(&str, &str); 5] = [
     ("api/v1/config", r#"{"operation": "list", "type": "flow"}"#),
@@ -59,9 +63,22 @@ impl Workspace {
         for (path, ask) in QUESTIONS {
             let mut ask: Value = serde_json::from_str(ask)?;
             ask["workspace"] = json!(self.id);
-            patiently(&self.url, path, ask).await?;
+            self.answers(path, &ask).await?;
         }
         Ok(())
+    }
+
+    /// Asks until there is an answer. An error comes with status 200, too.
+    async fn answers(&self, path: &str, ask: &Value) -> Result<()> {
+        let end = Instant::now() + BOUND;
+        loop {
+            let told = patiently(&self.url, path, ask.clone()).await?;
+            if told["error"].is_null() {
+                return Ok(());
+            }
+            ensure!(Instant::now() < end, "{path} {ask}: {told}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// The end of the log of the system that is shared.

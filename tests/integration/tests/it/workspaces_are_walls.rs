@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tg_testkit::process::{tg, tg_as};
 
 use crate::edge::{first_key, with_keys};
-use crate::shared::{Workspace, system};
-use crate::workspaces::{has, patiently, put};
-use crate::world::{Bus, on_both_buses};
+use crate::shared::system;
+use crate::workspaces::{has, make, patiently, put};
+use crate::world::{Bus, on_both_buses, up};
 
 /// Some of what is tried, by endpoint and operation.
 const TRIED: [(&str, &str); 20] = [
@@ -158,29 +158,30 @@ async fn without_keys_there_is_nothing_to_audit(bus: Bus) -> Result<()> {
 /// Who may write configuration may write the record of a flow, and so topics of another workspace: what goes there is still
 /// about the workspace that asks.
 async fn topics_of_another_workspace_lead_to_ones_own_data(bus: Bus) -> Result<()> {
-    let (ours, theirs) = (Workspace::shared(bus).await?, Workspace::shared(bus).await?);
-    let (url, ours, theirs) = (ours.url.as_str(), ours.id.as_str(), theirs.id.as_str());
-    put(url, ours, "ours").await?;
-    put(url, theirs, "theirs").await?;
-    has(url, ours, &["ours"]).await?;
-    has(url, theirs, &["theirs"]).await?;
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    make(&url, "acme").await?;
+    put(&url, "acme", "of acme").await?;
+    put(&url, "default", "of default").await?;
+    has(&url, "acme", &["of acme"]).await?;
+    has(&url, "default", &["of default"]).await?;
 
     let key = json!([{"type": "flow", "key": "default"}]);
-    let get = json!({"operation": "get", "workspace": theirs, "keys": key});
-    let told = patiently(url, "api/v1/config", get).await?;
+    let get = json!({"operation": "get", "workspace": "default", "keys": key});
+    let told = patiently(&url, "api/v1/config", get).await?;
     let record = told["values"][0]["value"].as_str();
     let record = record.with_context(|| told.to_string())?;
-    ensure!(record.contains(&format!(":{theirs}:default")), "{record}");
+    ensure!(record.contains(":default:default"), "{record}");
     let row = json!([{"type": "flow", "key": "default", "value": record}]);
-    let write = json!({"operation": "put", "workspace": ours, "values": row});
-    patiently(url, "api/v1/config", write).await?;
+    let write = json!({"operation": "put", "workspace": "acme", "values": row});
+    patiently(&url, "api/v1/config", write).await?;
 
     // Before the gateway has read it, and after.
     for _ in 0..20 {
         // A flow that changed while a record was on its way is said to have stopped.
-        let _ = put(url, ours, "ours").await;
-        has(url, ours, &["ours"]).await?;
-        has(url, theirs, &["theirs"]).await?;
+        let _ = put(&url, "acme", "of acme").await;
+        has(&url, "acme", &["of acme"]).await?;
+        has(&url, "default", &["of default"]).await?;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     Ok(())
