@@ -1,6 +1,8 @@
 //! A workspace of a test's own, with a running flow `default`, in a system that other tests use at the same time: for tests that change
 //! no setting, kill nothing, and count nothing of the whole system.
 
+use std::io::{Write, copy, sink};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -27,7 +29,7 @@ const QUESTIONS: [(&str, &str); 5] = [
     ("api/v1/flow/default/service/triples", r#"{"limit": 1}"#),
 ];
 
-/// A workspace, asked through its gateway.
+/// A workspace, asked through its gateway. A new one is deleted when it is dropped.
 pub struct Workspace {
     pub url: String,
     pub id: String,
@@ -81,6 +83,23 @@ impl Workspace {
         }
     }
 
+    /// Deletes it, and waits for the answer: a request whose client is gone may be cancelled.
+    fn delete(&self) -> Result<()> {
+        let record = json!({"id": self.id, "enabled": true});
+        let ask = json!({"operation": "delete-workspace", "workspace_record": record}).to_string();
+        let host = self.url.trim_start_matches("http://").trim_end_matches('/');
+        let mut stream = TcpStream::connect(host)?;
+        stream.set_read_timeout(Some(BOUND))?;
+        let head = format!(
+            "POST /api/v1/iam HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            ask.len()
+        );
+        stream.write_all((head + &ask).as_bytes())?;
+        copy(&mut stream, &mut sink())?;
+        Ok(())
+    }
+
     /// The end of the log of the system that is shared.
     pub fn log(&self) -> String {
         let system = self.system.as_ref();
@@ -115,6 +134,15 @@ impl Workspace {
     pub async fn socket(&self) -> Result<Socket> {
         let socket = Socket::connect(&self.url, "").await?;
         Ok(socket.within(&self.id))
+    }
+}
+
+impl Drop for Workspace {
+    /// The node of all tests slows down with each queue, and a flow has many. Whatever cannot be deleted ends with the system.
+    fn drop(&mut self) {
+        if self.system.is_some() {
+            let _ = self.delete();
+        }
     }
 }
 
