@@ -17,7 +17,9 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 /// How long a process may take to be ready on a busy machine.
-const READY: Duration = Duration::from_secs(120);
+pub(crate) const READY: Duration = Duration::from_secs(120);
+/// Between two looks whether it is.
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 /// How long a command of a client may take.
 pub(crate) const COMMAND: Duration = Duration::from_secs(120);
 
@@ -102,6 +104,8 @@ pub struct Launch {
     pub ignores_hang_up: bool,
     /// The terminal that it has, if any; else it has that of whoever tests.
     pub terminal: Terminal,
+    /// It goes on when the process that started it ends.
+    pub stays: bool,
     /// Who signed the certificate of its gateway, if that has one.
     pub authority: Option<String>,
 }
@@ -178,6 +182,12 @@ impl Launch {
     /// With a terminal of its own, or none.
     pub fn terminal(mut self, terminal: Terminal) -> Self {
         self.terminal = terminal;
+        self
+    }
+
+    /// Goes on when the process that started it ends: whoever starts it so sees to its end.
+    pub fn staying(mut self) -> Self {
+        self.stays = true;
         self
     }
 
@@ -285,7 +295,7 @@ impl Launch {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(&log)?)
-            .kill_on_drop(true)
+            .kill_on_drop(!self.stays)
             .spawn()
             .with_context(|| format!("cannot start {}: build it first", program.display()))?;
         Ok(Server {
@@ -294,7 +304,7 @@ impl Launch {
             authority: self.authority,
             log,
             data,
-            _scratch: scratch,
+            scratch,
         })
     }
 
@@ -309,7 +319,7 @@ impl Launch {
     }
 }
 
-/// A running `threadgraph` process; killed when dropped.
+/// A running `threadgraph` process; killed when dropped, unless it [stays](Launch::staying).
 pub struct Server {
     child: Child,
     /// Set once it is known.
@@ -317,7 +327,7 @@ pub struct Server {
     authority: Option<String>,
     log: PathBuf,
     data: PathBuf,
-    _scratch: TempDir,
+    scratch: TempDir,
 }
 
 impl Server {
@@ -382,21 +392,21 @@ impl Server {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the process ended with {status}:\n{}", self.log());
             }
-            if self.port() != 0 {
-                let answer = client
-                    .get(format!("{}health/ready", self.url()))
-                    .timeout(Duration::from_secs(2))
-                    .send()
-                    .await;
-                if answer.is_ok_and(|response| response.status().is_success()) {
-                    return Ok(());
-                }
+            if self.port() != 0 && is_ready(&client, &self.url()).await {
+                return Ok(());
             }
             if Instant::now() > end {
                 bail!("not ready in time:\n{}", self.log());
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// Leaves a process that [stays](Launch::staying). Returns the folder of its data (`data`) and of what it writes to stderr (`log`),
+    /// which nobody removes.
+    pub(crate) fn leave(mut self) -> PathBuf {
+        self.scratch.disable_cleanup(true);
+        self.scratch.path().to_path_buf()
     }
 
     /// `kill -9`.
@@ -469,6 +479,13 @@ fn reported(log: &str, words: &[&str]) -> Option<u16> {
     let (_, port) = whole.lines().find(says)?.split_once("127.0.0.1:")?;
     let end = port.find(|one: char| !one.is_ascii_digit());
     port.get(..end.unwrap_or(port.len()))?.parse().ok()
+}
+
+/// Whether the gateway at this URL says that its default flow serves.
+pub(crate) async fn is_ready(client: &reqwest::Client, url: &str) -> bool {
+    let asked = client.get(format!("{url}health/ready"));
+    let answer = asked.timeout(Duration::from_secs(2)).send().await;
+    answer.is_ok_and(|response| response.status().is_success())
 }
 
 /// An HTTP client for the tests. It speaks with loopback only, without TLS: no certificate is read, which takes longer than

@@ -2,13 +2,10 @@
 //! for each test.
 //!
 //! The first process that needs the node starts it, the others find it in a file that is named by the runner they have in
-//! common; it ends with that runner. A binary that was started by hand has a node of its own. There is no way around it: a
-//! test that needs the node and cannot have it fails.
+//! common (`noted`); it ends with that runner. A binary that was started by hand has a node of its own. There is no way around
+//! it: a test that needs the node and cannot have it fails.
 
-use std::fs::{self, File};
-use std::io::{Read, Seek, Write};
-use std::os::unix::process::{CommandExt, parent_id};
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +14,7 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 
+use crate::noted::Noted;
 use crate::rabbitmq::{RabbitNode, local_ports};
 
 mod inside;
@@ -48,11 +46,20 @@ impl VirtualHost {
     /// # Errors
     /// RabbitMQ is not installed, or does not start.
     pub async fn new() -> Result<Self> {
+        Self::named("test").await
+    }
+
+    /// One that may outlive this process, whose number another one may get: it has a name of its own kind.
+    pub(crate) async fn lasting() -> Result<Self> {
+        Self::named("system").await
+    }
+
+    async fn named(kind: &str) -> Result<Self> {
         static NODE: OnceCell<Ports> = OnceCell::const_new();
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let ports = *NODE.get_or_try_init(find_or_start).await?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("test-{}-{number}", std::process::id());
+        let name = format!("{kind}-{}-{number}", std::process::id());
         let held = inside::make(ports.maker, &name).await?;
         Ok(Self { ports, name, held })
     }
@@ -103,9 +110,14 @@ impl VirtualHost {
     /// reads all queues and bindings when it makes another.
     pub fn into_url(self) -> String {
         static KEPT: Mutex<Vec<TcpStream>> = Mutex::new(Vec::new());
-        let url = self.url();
-        KEPT.lock().push(self.held);
+        let (url, held) = self.into_parts();
+        KEPT.lock().push(held);
         url
+    }
+
+    /// Address for clients, and the connection that the host ends with.
+    pub(crate) fn into_parts(self) -> (String, TcpStream) {
+        (self.url(), self.held)
     }
 }
 
@@ -175,32 +187,15 @@ impl Inside {
 }
 
 async fn find_or_start() -> Result<Ports> {
-    let owner = owner();
-    let path = std::env::temp_dir().join(format!("tg-rabbit-of-{owner}"));
-    let opened = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)?;
     // Held until the node is up: who comes meanwhile waits for it.
-    let (mut file, locked) = tokio::task::spawn_blocking(move || {
-        let locked = opened.lock();
-        (opened, locked)
-    })
-    .await?;
-    locked?;
-    let mut told = String::new();
-    file.read_to_string(&mut told)?;
-    if let Some(ports) = read(&told)
+    let noted = Noted::open("rabbit").await?;
+    if let Some(ports) = read(&noted.text)
         && TcpStream::connect(("127.0.0.1", ports.maker)).await.is_ok()
     {
         return Ok(ports);
     }
-    let ports = start(owner, path).await?;
-    file.rewind()?;
-    file.set_len(0)?;
-    write!(file, "{} {}", ports.amqp, ports.maker)?;
+    let ports = start(&noted).await?;
+    noted.write(&format!("{} {}", ports.amqp, ports.maker))?;
     Ok(ports)
 }
 
@@ -212,27 +207,10 @@ fn read(told: &str) -> Option<Ports> {
     })
 }
 
-/// The process whose end ends the node: the one named by `TG_SUITES` (it runs all suites), or the runner of tests that
-/// started this process, else this process.
-fn owner() -> u32 {
-    if let Some(suites) = std::env::var_os("TG_SUITES")
-        && let Some(id) = suites.to_str().and_then(|id| id.parse::<u32>().ok())
-        && PathBuf::from(format!("/proc/{id}")).exists()
-    {
-        return id;
-    }
-    let parent = parent_id();
-    let program = fs::read_link(format!("/proc/{parent}/exe")).unwrap_or_default();
-    match program.file_name().and_then(|name| name.to_str()) {
-        Some("cargo" | "cargo-nextest") => parent,
-        _ => std::process::id(),
-    }
-}
-
-async fn start(owner: u32, path: PathBuf) -> Result<Ports> {
+async fn start(noted: &Noted) -> Result<Ports> {
     let mut watcher = Command::new("sh")
-        .args(["-c", WATCHER, "sh", &owner.to_string()])
-        .arg(path)
+        .args(["-c", WATCHER, "sh", &noted.owner.to_string()])
+        .arg(&noted.path)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

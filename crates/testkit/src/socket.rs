@@ -26,6 +26,8 @@ pub struct Socket {
     sink: tokio::sync::Mutex<Sink>,
     waiting: Waiting,
     next: AtomicU64,
+    /// Named in each request.
+    workspace: Option<String>,
     reader: tokio::task::JoinHandle<()>,
 }
 
@@ -69,8 +71,15 @@ impl Socket {
             sink: tokio::sync::Mutex::new(sink),
             waiting,
             next: AtomicU64::new(1),
+            workspace: None,
             reader,
         })
+    }
+
+    /// Names a workspace in each request from now on.
+    pub fn within(mut self, workspace: &str) -> Self {
+        self.workspace = Some(workspace.to_owned());
+        self
     }
 
     /// Sends a request and returns its frames as they come.
@@ -83,6 +92,9 @@ impl Socket {
         self.waiting.lock().insert(id.clone(), tx);
         let mut envelope = envelope;
         envelope["id"] = json!(id);
+        if let Some(workspace) = &self.workspace {
+            envelope["workspace"] = json!(workspace);
+        }
         self.raw(&envelope.to_string()).await?;
         Ok(Frames {
             id,

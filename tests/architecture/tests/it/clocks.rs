@@ -208,8 +208,7 @@ fn tests_wait_a_minute() {
 #[test]
 fn every_exception_is_needed() {
     let sources = all();
-    let lists: [(Exceptions, Rule); 2] =
-        [(LOOKED_AT, compares), (WAITED_BRIEFLY, waits_briefly)];
+    let lists: [(Exceptions, Rule); 2] = [(LOOKED_AT, compares), (WAITED_BRIEFLY, waits_briefly)];
     for (known, so) in lists {
         let used = |start: &str| {
             let mut of = sources

@@ -7,10 +7,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Output, root, tg};
+use tg_testkit::process::{Output, root};
 
 use crate::bad_files as files;
-use crate::world::{Bus, post, up};
+use crate::shared::Workspace;
+use crate::world::Bus;
 
 /// Its words are found nowhere else, least of all in the code.
 const LAMPS: &str = "# The lamps of Pellworth\n\nThe Harrowgate lantern is a lamp made of blue glass. The Harrowgate \
@@ -18,13 +19,15 @@ const LAMPS: &str = "# The lamps of Pellworth\n\nThe Harrowgate lantern is a lam
 const PAGE: &str = "<!doctype html><html><head><title>Gauges &amp; dials</title></head><body><p>The Corvane gauge was \
     calibrated by Ambrose Tull in 1903.</p></body></html>";
 
-async fn add(url: &str, args: &[&str]) -> Result<Output> {
-    tg(url, &[&["add", "--wait", "-C", "docs"], args].concat()).await
+async fn add(place: &Workspace, args: &[&str]) -> Result<Output> {
+    place
+        .tg(&[&["add", "--wait", "-C", "docs"], args].concat())
+        .await
 }
 
 /// A command that was asked for JSON: what it printed, and its exit code.
-async fn told(url: &str, args: &[&str]) -> Result<(Value, Option<i32>)> {
-    let ran = add(url, &[&["--json"], args].concat()).await?;
+async fn told(place: &Workspace, args: &[&str]) -> Result<(Value, Option<i32>)> {
+    let ran = add(place, &[&["--json"], args].concat()).await?;
     let read = serde_json::from_str(&ran.stdout).with_context(|| format!("{ran:?}"))?;
     Ok((read, ran.code))
 }
@@ -44,20 +47,24 @@ fn outcomes(told: &Value) -> Vec<String> {
     outcomes
 }
 
-async fn answers(url: &str, question: &str) -> Result<String> {
-    let asked = tg(url, &["invoke-document-rag", "-q", question, "-C", "docs"]).await?;
+async fn answers(place: &Workspace, question: &str) -> Result<String> {
+    let asked = place
+        .tg(&["invoke-document-rag", "-q", question, "-C", "docs"])
+        .await?;
     Ok(asked.stdout)
 }
 
-async fn count(url: &str, operation: &str, entries: &str) -> Result<usize> {
-    let (_, reply) = post(url, "api/v1/librarian", json!({"operation": operation})).await?;
+async fn count(place: &Workspace, operation: &str, entries: &str) -> Result<usize> {
+    let (_, reply) = place
+        .post("api/v1/librarian", json!({"operation": operation}))
+        .await?;
     Ok(reply[entries].as_array().map_or(0, Vec::len))
 }
 
 /// The first time: ids, titles, kinds and pages are told, and questions are answered.
-async fn three_files(url: &str, folder: &Path) -> Result<()> {
+async fn three_files(place: &Workspace, folder: &Path) -> Result<()> {
     let directory = folder.to_string_lossy();
-    let ran = add(url, &[&directory]).await?;
+    let ran = add(place, &[&directory]).await?;
     ensure!(ran.code == Some(0), "{ran:?}");
     ran.expect("lamps.md: added as https://trustgraph.ai/doc/")?
         .expect("(\"The lamps of Pellworth\", Markdown)")?
@@ -73,16 +80,16 @@ async fn three_files(url: &str, folder: &Path) -> Result<()> {
             "Gaurishankar",
         ),
     ] {
-        let said = answers(url, question).await?;
+        let said = answers(place, question).await?;
         ensure!(said.contains(answer), "{question}: {said}");
     }
     Ok(())
 }
 
 /// Again: nothing is done. Changed: that one alone, in its place.
-async fn only_what_changed(url: &str, folder: &Path) -> Result<()> {
+async fn only_what_changed(place: &Workspace, folder: &Path) -> Result<()> {
     let directory = folder.to_string_lossy();
-    let (again, code) = told(url, &[&directory]).await?;
+    let (again, code) = told(place, &[&directory]).await?;
     ensure!(code == Some(0), "{again}");
     ensure!(
         outcomes(&again)
@@ -93,11 +100,11 @@ async fn only_what_changed(url: &str, folder: &Path) -> Result<()> {
             ],
         "{again}"
     );
-    ensure!(count(url, "list-processing", "processing-metadatas").await? == 3);
+    ensure!(count(place, "list-processing", "processing-metadatas").await? == 3);
 
     let changed = LAMPS.replace("Ottoline Frask in 1887", "Wilhelmina Dray in 1891");
     fs::write(folder.join("lamps.md"), changed)?;
-    let (changed, code) = told(url, &[&directory]).await?;
+    let (changed, code) = told(place, &[&directory]).await?;
     ensure!(code == Some(0), "{changed}");
     ensure!(
         outcomes(&changed)
@@ -108,9 +115,9 @@ async fn only_what_changed(url: &str, folder: &Path) -> Result<()> {
             ],
         "{changed}"
     );
-    ensure!(count(url, "list-documents", "document-metadatas").await? == 3);
-    ensure!(count(url, "list-processing", "processing-metadatas").await? == 4);
-    let said = answers(url, "Who built the Harrowgate lantern?").await?;
+    ensure!(count(place, "list-documents", "document-metadatas").await? == 3);
+    ensure!(count(place, "list-processing", "processing-metadatas").await? == 4);
+    let said = answers(place, "Who built the Harrowgate lantern?").await?;
     ensure!(
         said.contains("Wilhelmina Dray") && !said.contains("Ottoline"),
         "{said}"
@@ -118,15 +125,15 @@ async fn only_what_changed(url: &str, folder: &Path) -> Result<()> {
 
     // The same content under another name is the document that is there.
     fs::copy(folder.join("lamps.md"), folder.join("copy.md"))?;
-    let (copied, _) = told(url, &[&folder.join("copy.md").to_string_lossy()]).await?;
+    let (copied, _) = told(place, &[&folder.join("copy.md").to_string_lossy()]).await?;
     ensure!(outcomes(&copied) == ["copy.md: unchanged"], "{copied}");
-    ensure!(count(url, "list-documents", "document-metadatas").await? == 3);
+    ensure!(count(place, "list-documents", "document-metadatas").await? == 3);
     fs::remove_file(folder.join("copy.md"))?;
     Ok(())
 }
 
 /// A file that becomes one of another kind is exchanged; back again it is processed again.
-async fn another_kind(url: &str, folder: &Path) -> Result<()> {
+async fn another_kind(place: &Workspace, folder: &Path) -> Result<()> {
     let path = folder.join("page.html");
     fs::write(
         &path,
@@ -146,14 +153,14 @@ async fn another_kind(url: &str, folder: &Path) -> Result<()> {
             "Ambrose Tull",
         ),
     ] {
-        let (told, code) = told(url, &[&path.to_string_lossy()]).await?;
+        let (told, code) = told(place, &[&path.to_string_lossy()]).await?;
         let one = &told["documents"][0];
         ensure!(
             code == Some(0) && one["outcome"] == outcome && one["kind"] == kind,
             "{told}"
         );
         ensure!(one["status"] == "complete", "{told}");
-        let said = answers(url, question).await?;
+        let said = answers(place, question).await?;
         ensure!(said.contains(answer), "{said}");
         fs::write(&path, PAGE)?;
     }
@@ -161,7 +168,7 @@ async fn another_kind(url: &str, folder: &Path) -> Result<()> {
 }
 
 /// What nothing can read is told and not added; the rest is.
-async fn what_cannot_be_read(url: &str) -> Result<()> {
+async fn what_cannot_be_read(place: &Workspace) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
     fs::write(at("empty.txt"), "")?;
@@ -202,9 +209,9 @@ async fn what_cannot_be_read(url: &str) -> Result<()> {
         at("good.txt"),
         "Ilse Korvin keeps the tide tables of Brackwater.",
     )?;
-    let before = count(url, "list-documents", "document-metadatas").await?;
+    let before = count(place, "list-documents", "document-metadatas").await?;
     let directory = folder.path().to_string_lossy();
-    let ran = add(url, &[&directory, "/no/such/file"]).await?;
+    let ran = add(place, &[&directory, "/no/such/file"]).await?;
     ensure!(ran.code == Some(1), "{ran:?}");
     for (name, why) in [
         ("empty.txt", "not added: is empty"),
@@ -236,35 +243,34 @@ async fn what_cannot_be_read(url: &str) -> Result<()> {
         .expect("(\"latin.txt\", text in windows-1252)")?
         .expect("locked.pdf: added as ")?
         .expect("3 added, 8 failed:")?;
-    ensure!(count(url, "list-documents", "document-metadatas").await? == before + 3);
-    let said = answers(url, "Who keeps the tide tables of Brackwater?").await?;
+    ensure!(count(place, "list-documents", "document-metadatas").await? == before + 3);
+    let said = answers(place, "Who keeps the tide tables of Brackwater?").await?;
     ensure!(said.contains("Ilse Korvin"), "{said}");
 
-    let said = answers(url, "Who keeps the locks of Tallowby?").await?;
+    let said = answers(place, "Who keeps the locks of Tallowby?").await?;
     ensure!(said.contains("Nils Harrow"), "{said}");
 
-    let said = answers(url, "Who keeps the tower of Größenbach?").await?;
+    let said = answers(place, "Who keeps the tower of Größenbach?").await?;
     ensure!(said.contains("Jörg Müller"), "{said}");
 
-    let ran = add(url, &["-f", "nosuch", &at("good.txt").to_string_lossy()]).await?;
+    let ran = add(place, &["-f", "nosuch", &at("good.txt").to_string_lossy()]).await?;
     let told = ran.stderr.contains("flow nosuch does not run");
     ensure!(ran.code == Some(3) && told, "{ran:?}");
     Ok(())
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join("lamps.md"), LAMPS)?;
     fs::write(folder.path().join("page.html"), PAGE)?;
     fs::write(folder.path().join(".hidden"), "nobody's")?;
     let pdf = root().join("demo/documents/uncommon-clocks.pdf");
     fs::copy(pdf, folder.path().join("uncommon-clocks.pdf"))?;
-    three_files(&url, folder.path()).await?;
-    only_what_changed(&url, folder.path()).await?;
-    another_kind(&url, folder.path()).await?;
-    what_cannot_be_read(&url).await
+    three_files(&place, folder.path()).await?;
+    only_what_changed(&place, folder.path()).await?;
+    another_kind(&place, folder.path()).await?;
+    what_cannot_be_read(&place).await
 }
 
 #[tokio::test]

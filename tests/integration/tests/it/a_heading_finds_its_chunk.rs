@@ -9,7 +9,8 @@ use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::pdf::{LEFT, Pdf, line};
 use tg_testkit::process::tg;
 
-use crate::world::{Bus, launch, post, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, launch, post};
 
 /// Lanterns, each in a section that names it in the heading alone.
 const LANTERNS: [(&str, &str); 6] = [
@@ -40,25 +41,25 @@ fn prices() -> String {
     format!("nummer;anschrift;bemerkung\n{}", rows.collect::<String>())
 }
 
-async fn ask(url: &str, question: &str) -> Result<Value> {
+async fn ask(workspace: &Workspace, question: &str) -> Result<Value> {
     let body = json!({"query": question, "doc-limit": 1, "collection": "guides"});
     let path = "api/v1/flow/default/service/document-rag";
-    let (status, answer) = post(url, path, body).await?;
+    let (status, answer) = workspace.post(path, body).await?;
     ensure!(status == 200, "{status}: {answer}");
     Ok(answer)
 }
 
-async fn library(url: &str, body: Value) -> Result<Value> {
-    Ok(post(url, "api/v1/librarian", body).await?.1)
+async fn library(workspace: &Workspace, body: Value) -> Result<Value> {
+    Ok(workspace.post("api/v1/librarian", body).await?.1)
 }
 
 /// The parts of a document, and theirs.
-async fn chunks(url: &str, id: &str) -> Result<Vec<Value>> {
+async fn chunks(workspace: &Workspace, id: &str) -> Result<Vec<Value>> {
     let mut found = Vec::new();
     let mut open = vec![id.to_owned()];
     while let Some(id) = open.pop() {
         let body = json!({"operation": "list-children", "document-id": id});
-        let listed = library(url, body).await?;
+        let listed = library(workspace, body).await?;
         let parts = listed["document-metadatas"].as_array().cloned();
         for part in parts.unwrap_or_default() {
             match part["document-type"].as_str() {
@@ -71,15 +72,14 @@ async fn chunks(url: &str, id: &str) -> Result<Vec<Value>> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let workspace = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join("guide.md"), guide())?;
     let old: Vec<u8> = prices().chars().map(|c| c as u8).collect();
     fs::write(folder.path().join("adressen.csv"), old)?;
     let directory = folder.path().to_string_lossy();
     let args = ["add", "--wait", "-C", "guides", "--json", &directory];
-    let ran = tg(&url, &args).await?;
+    let ran = workspace.tg(&args).await?;
     ensure!(ran.code == Some(0), "{ran:?}");
     let added: Value = serde_json::from_str(&ran.stdout)?;
     let id = |name: &str| -> Result<String> {
@@ -97,7 +97,7 @@ async fn story(bus: Bus) -> Result<()> {
 
     // One chunk may be read: the right one is the nearest although only its heading names it.
     for (place, builder) in LANTERNS {
-        let answer = ask(&url, &format!("Who built {place}?")).await?;
+        let answer = ask(&workspace, &format!("Who built {place}?")).await?;
         let said = answer["response"].as_str().unwrap_or_default();
         ensure!(said.contains(builder), "{place}: {answer}");
         let cited = answer["citations"][0]["text"].as_str().unwrap_or_default();
@@ -106,7 +106,7 @@ async fn story(bus: Bus) -> Result<()> {
             "{place}: {answer}"
         );
     }
-    let parts = chunks(&url, &id("guide.md")?).await?;
+    let parts = chunks(&workspace, &id("guide.md")?).await?;
     let stands: Vec<&str> = parts
         .iter()
         .filter_map(|part| part["comments"].as_str())
@@ -117,7 +117,7 @@ async fn story(bus: Bus) -> Result<()> {
     );
 
     // Every chunk of the table is read with the names of its columns.
-    let parts = chunks(&url, &id("adressen.csv")?).await?;
+    let parts = chunks(&workspace, &id("adressen.csv")?).await?;
     ensure!(parts.len() > 3, "{parts:?}");
     let named = parts
         .iter()

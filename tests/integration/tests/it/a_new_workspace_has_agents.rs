@@ -3,8 +3,9 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use crate::shared::{another_id, system};
 use crate::workspaces::{iam, patiently};
-use crate::world::{Bus, World};
+use crate::world::Bus;
 
 async fn names(url: &str, workspace: &str) -> Result<Vec<String>> {
     let ask = json!({"operation": "list-agents", "workspace": workspace});
@@ -16,12 +17,12 @@ async fn names(url: &str, workspace: &str) -> Result<Vec<String>> {
 }
 
 async fn line_047(bus: Bus) -> Result<()> {
-    let world = World::with(bus, Vec::new()).await?;
-    let url = world.server.url();
-    iam(&url, "create-workspace", "made").await?;
+    let url = system(bus).await?.url();
+    let made = another_id();
+    iam(&url, "create-workspace", &made).await?;
     // Asking again makes no others.
     for _ in 0..2 {
-        let found = names(&url, "made").await?;
+        let found = names(&url, &made).await?;
         ensure!(found == ["Bobby", "Maven"], "{found:?}");
     }
     ensure!(names(&url, "default").await?.is_empty());

@@ -11,6 +11,7 @@ use tg_testkit::shared_node::VirtualHost;
 use crate::disabling_keeps_everything::replies;
 use crate::holdings::{Tenant, is_like};
 use crate::poison_is_dead_lettered_once::{listed, poison, until};
+use crate::shared::{another_id, system};
 use crate::workspaces::{add, documents, files, has, iam, make, put, start};
 use crate::world::{Bus, post, up};
 
@@ -194,22 +195,23 @@ async fn refused(url: &str, id: &str, why: &str) -> Result<()> {
 }
 
 async fn comes_back(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
-    make(&url, "acme").await?;
-    put(&url, "acme", "mine").await?;
-    has(&url, "acme", &["mine"]).await?;
-    add(&url, "acme", "urn:d").await?;
-    iam(&url, "delete-workspace", "acme").await?;
-    tg(&url, &["restore-workspace", "-w", "acme"])
+    let url = system(bus).await?.url();
+    let (acme, other) = (another_id(), another_id());
+    let acme = acme.as_str();
+    make(&url, acme).await?;
+    put(&url, acme, "mine").await?;
+    has(&url, acme, &["mine"]).await?;
+    add(&url, acme, "urn:d").await?;
+    iam(&url, "delete-workspace", acme).await?;
+    tg(&url, &["restore-workspace", "-w", acme])
         .await?
-        .expect("Workspace restored: acme")?;
-    start(&url, "acme").await?;
-    has(&url, "acme", &["mine"]).await?;
-    assert_eq!(documents(&url, "acme").await?, ["urn:d"]);
-    refused(&url, "acme", "the name is in use").await?;
-    has(&url, "acme", &["mine"]).await?;
-    refused(&url, "other", "there is no deleted workspace").await
+        .expect(&format!("Workspace restored: {acme}"))?;
+    start(&url, acme).await?;
+    has(&url, acme, &["mine"]).await?;
+    assert_eq!(documents(&url, acme).await?, ["urn:d"]);
+    refused(&url, acme, "the name is in use").await?;
+    has(&url, acme, &["mine"]).await?;
+    refused(&url, &other, "there is no deleted workspace").await
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::Notify;
 
+use crate::shared::Workspace;
 use crate::world::{Bus, on_both_buses, post, up};
 
 /// Places where it is killed.
@@ -495,8 +496,8 @@ async fn at_ten_places(bus: Bus) -> Result<()> {
 
 /// What is bad in a bundle is told and holds up nothing else; what is cut off or has no flow changes nothing.
 async fn what_is_bad_is_passed_over(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
+    let (url, id) = (place.url.as_str(), place.id.as_str());
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("w.tgx");
     let bundle = path.to_string_lossy().into_owned();
@@ -531,9 +532,11 @@ async fn what_is_bad_is_passed_over(bus: Bus) -> Result<()> {
         tar.append_data(&mut header, name, body.as_bytes())?;
     }
     tar.into_inner()?.finish()?;
-    let before = held(&url, "default").await?;
+    let before = held(url, id).await?;
 
-    let nowhere = tg(&url, &["import-workspace", "-i", &bundle, "-f", "nosuch"]).await?;
+    let nowhere = place
+        .tg(&["import-workspace", "-i", &bundle, "-f", "nosuch"])
+        .await?;
     ended(&nowhere, 3)?;
     ensure!(
         nowhere.stderr.contains("nothing was imported"),
@@ -542,15 +545,15 @@ async fn what_is_bad_is_passed_over(bus: Bus) -> Result<()> {
     let whole = std::fs::read(&path)?;
     let cut = folder.path().join("cut.tgx").to_string_lossy().into_owned();
     std::fs::write(&cut, &whole[..whole.len() - 9])?;
-    let refused = tg(&url, &["import-workspace", "-i", &cut]).await?;
+    let refused = place.tg(&["import-workspace", "-i", &cut]).await?;
     ensure!(refused.code != Some(0), "{refused:?}");
     ensure!(
         refused.stderr.contains("nothing was imported"),
         "{refused:?}"
     );
-    ensure!(held(&url, "default").await? == before);
+    ensure!(held(url, id).await? == before);
 
-    let imported = tg(&url, &["import-workspace", "-i", &bundle]).await?;
+    let imported = place.tg(&["import-workspace", "-i", &bundle]).await?;
     ended(&imported, 1)?;
     imported.expect("Imported 1 config item (0 skipped), 2 triples, 1 document (0 skipped).")?;
     for told in [
@@ -560,10 +563,10 @@ async fn what_is_bad_is_passed_over(bus: Bus) -> Result<()> {
     ] {
         ensure!(imported.stderr.contains(told), "{told}: {imported:?}");
     }
-    let now = held(&url, "default").await?;
+    let now = held(url, id).await?;
     ensure!(now.triples["default"].len() == 2, "{now:?}");
     let ask = json!({"operation": "get-document-content", "document-id": "urn:d"});
-    let reply = library(&url, "default", ask).await?;
+    let reply = library(url, id, ask).await?;
     ensure!(reply["content"] == STANDARD.encode("Content."), "{reply}");
     ensure!(now.prompts.contains_key("mine"), "{now:?}");
     Ok(())

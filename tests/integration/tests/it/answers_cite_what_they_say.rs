@@ -8,6 +8,7 @@ use tg_testkit::process::{Output, root, tg};
 use tg_testkit::socket::text_of;
 
 use crate::documents_become_answers::processed;
+use crate::shared::Workspace;
 use crate::world::{Bus, World};
 
 /// The last paragraph has the words of a refusal.
@@ -140,7 +141,7 @@ async fn load(world: &World, id: &str, kind: &str, path: &str) -> Result<()> {
     ];
     let started = tg(&url, &args).await?;
     ensure!(started.code == Some(0), "{started:?}");
-    processed(&url, &processing).await?;
+    processed(&Workspace::first_of(&world.server), &processing).await?;
     Ok(())
 }
 

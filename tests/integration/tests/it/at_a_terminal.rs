@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule};
 use tg_testkit::process::tg;
 
+use crate::shared::Workspace;
 use crate::terminal::{COLUMNS, Shown, at_a_terminal};
 use crate::world::{Bus, World, up};
 
@@ -107,30 +108,29 @@ async fn the_line_of_whoever_waits_lives_on_rabbitmq() -> Result<()> {
 
 #[tokio::test]
 async fn a_schema_is_made_when_the_user_says_yes_and_only_then() -> Result<()> {
-    let (server, _node) = up(Bus::Embedded).await?;
-    let url = server.url();
+    let place = Workspace::shared(Bus::Embedded).await?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("lamps.csv");
     fs::write(&file, "id,maker,height\n1,Frask,12.5\n2,Ottoline,3\n")?;
     let path = file.to_string_lossy().into_owned();
-    let line = ["load-structured-data", &path, "--auto"];
+    let line = ["load-structured-data", &path, "--auto", "-w", &place.id];
     let question = "Make this schema and load the file? [y/N] ";
 
     for (typed, code) in [("\r", 0), ("no\r", 0), ("\u{3}", 130), ("\u{4}", 0)] {
-        let shown = at_a_terminal(&url, &[(question, typed)], &line).await?;
+        let shown = at_a_terminal(&place.url, &[(question, typed)], &line).await?;
         ensure!(shown.code == Some(code), "{typed:?}: {shown:?}");
         ensure!(shown.shown.contains("Proposed schema 'lamps'"), "{shown:?}");
         shown.fits()?;
         ensure!(!shown.shown.contains("made."), "{typed:?}: {shown:?}");
-        let schemas = tg(&url, &["list-config-items", "schema", "--json"]).await?;
+        let schemas = place.tg(&["list-config-items", "schema", "--json"]).await?;
         ensure!(!schemas.stdout.contains("lamps"), "{typed:?}: {schemas:?}");
     }
 
-    let shown = at_a_terminal(&url, &[(question, "y\r")], &line).await?;
+    let shown = at_a_terminal(&place.url, &[(question, "y\r")], &line).await?;
     ensure!(shown.code == Some(0), "{shown:?}");
     ensure!(shown.shown.contains("Schema 'lamps' made."), "{shown:?}");
     let query = "{ lamps(limit: 9) { id maker } }";
-    let rows = tg(&url, &["invoke-rows-query", query, "--json"]).await?;
+    let rows = place.tg(&["invoke-rows-query", query, "--json"]).await?;
     rows.expect("Frask")?.expect("Ottoline")?;
     Ok(())
 }

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use serde_json::json;
-use tg_testkit::process::{Server, tg};
 use tg_testkit::socket::{Socket, text_of};
 
-use crate::world::{Bus, on_both_buses, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, on_both_buses};
 
 /// Letters drawn at test time: no name of this dataset stands in the code.
 fn made_up(len: usize) -> String {
@@ -30,7 +30,7 @@ fn thing() -> String {
 }
 
 /// Names, values and relations of this moment: no list of words holds any of them.
-async fn whatever_its_words_are(server: &Server, socket: &Socket) -> Result<()> {
+async fn whatever_its_words_are(place: &Workspace, socket: &Socket) -> Result<()> {
     let relations = [8, 9, 10].map(|len| made_up(len).to_lowercase());
     let (about, values) = (thing(), [0; 3].map(|_| thing()));
     let mut lines = vec![
@@ -51,7 +51,7 @@ async fn whatever_its_words_are(server: &Server, socket: &Socket) -> Result<()> 
     let file = tempfile::NamedTempFile::with_suffix(".ttl")?;
     std::fs::write(file.path(), lines.join("\n") + "\n")?;
     let path = file.path().to_string_lossy().into_owned();
-    let loaded = tg(&server.url(), &["load-turtle", "-i", "made", &path]).await?;
+    let loaded = place.tg(&["load-turtle", "-i", "made", &path]).await?;
     assert_eq!(loaded.code, Some(0), "{loaded:?}");
     for (relation, value) in relations.iter().zip(&values) {
         let question = format!("What is the {relation} of {about}?");
@@ -80,7 +80,7 @@ async fn answers(socket: &Socket, question: &str, expected: &str) -> Result<()> 
 }
 
 async fn three_questions_over_a_dataset_of_the_moment(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
+    let place = Workspace::shared(bus).await?;
     let (bridge, river, maker) = (made_up(8), made_up(7), made_up(9));
     let year = 1200 + (uuid::Uuid::new_v4().as_u128() % 700);
     let file = tempfile::NamedTempFile::with_suffix(".ttl")?;
@@ -98,10 +98,10 @@ async fn three_questions_over_a_dataset_of_the_moment(bus: Bus) -> Result<()> {
         ),
     )?;
     let path = file.path().to_string_lossy().into_owned();
-    let loaded = tg(&server.url(), &["load-turtle", "-i", "bridges", &path]).await?;
+    let loaded = place.tg(&["load-turtle", "-i", "bridges", &path]).await?;
     assert_eq!(loaded.code, Some(0), "{loaded:?}");
 
-    let socket = Socket::connect(&server.url(), "").await?;
+    let socket = place.socket().await?;
     for (question, expected) in [
         (
             format!("When was the {bridge} Bridge built?"),
@@ -118,7 +118,7 @@ async fn three_questions_over_a_dataset_of_the_moment(bus: Bus) -> Result<()> {
     ] {
         answers(&socket, &question, &expected).await?;
     }
-    whatever_its_words_are(&server, &socket).await
+    whatever_its_words_are(&place, &socket).await
 }
 
 on_both_buses!(three_questions_over_a_dataset_of_the_moment);

@@ -6,9 +6,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, Server, root};
+use tg_testkit::process::{Server, root};
 
 use crate::console_page::{holds, is_clean, story};
+use crate::shared::system;
 use crate::world::{Bus, Installation, post};
 
 /// More documents than one listing brought once.
@@ -72,8 +73,8 @@ async fn a_library_of_many_documents_is_whole_on_rabbitmq() -> Result<()> {
 /// The other half of what the command line is held against.
 #[tokio::test]
 async fn of_files_it_says_what_the_command_line_says() -> Result<()> {
-    let server = Launch::up().ready().await?;
-    let seen = story("kinds.mjs", &[&server.url()]).await?;
+    let url = system(Bus::Embedded).await?.url();
+    let seen = story("kinds.mjs", &[&url]).await?;
     is_clean(&seen)?;
     let table = std::fs::read(root().join("console/test/kinds.json"))?;
     let cases: Vec<Value> = serde_json::from_slice(&table)?;

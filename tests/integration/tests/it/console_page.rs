@@ -15,6 +15,7 @@ use tg_testkit::process::{Launch, free_port, root};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::shared::system;
 use crate::world::{Bus, Installation, World, launch, post};
 
 /// How long a story may take.
@@ -448,7 +449,7 @@ async fn flows_checks_and_endpoints_are_shown_on_rabbitmq() -> Result<()> {
 /// What is served is what was built, whole, and within its limit.
 #[tokio::test]
 async fn the_page_that_is_served_is_the_one_that_was_built() -> Result<()> {
-    let server = Launch::up().ready().await?;
+    let url = system(Bus::Embedded).await?.url();
     let built = root().join("console/dist");
     let mut sum = 0;
     let mut files = 0;
@@ -462,7 +463,7 @@ async fn the_page_that_is_served_is_the_one_that_was_built() -> Result<()> {
             "docs.html" => "docs".to_owned(),
             file => format!("assets/{file}"),
         };
-        let asked = tg_testkit::process::client()?.get(format!("{}{path}", server.url()));
+        let asked = tg_testkit::process::client()?.get(format!("{url}{path}"));
         let answer = asked.header("accept-encoding", "gzip").send().await?;
         ensure!(answer.status() == 200, "{name}: {}", answer.status());
         let how = answer.headers().get("content-encoding");
@@ -470,7 +471,7 @@ async fn the_page_that_is_served_is_the_one_that_was_built() -> Result<()> {
         let body = answer.bytes().await?;
         let mut content = Vec::new();
         GzDecoder::new(&body[..]).read_to_end(&mut content)?;
-        let plain = tg_testkit::process::client()?.get(format!("{}{path}", server.url()));
+        let plain = tg_testkit::process::client()?.get(format!("{url}{path}"));
         let plain = plain.send().await?.bytes().await?;
         ensure!(
             content == std::fs::read(built.join(&name))? && plain == content,

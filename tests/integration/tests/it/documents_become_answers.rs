@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use tg_testkit::official::official;
-use tg_testkit::process::{Server, root, tg};
-use tg_testkit::shared_node::VirtualHost;
+use tg_testkit::process::root;
 use tg_testkit::socket::{Socket, brief, text_of};
 use tokio::time::Instant;
 
-use crate::world::{Bus, post, up};
+use crate::shared::Workspace;
+use crate::world::Bus;
 
 /// A small document is processed by then, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
@@ -21,25 +20,12 @@ const TEXT: &str = "The Harrowgate lantern is a lamp made of blue glass. The Har
     Ottoline Frask in 1887. Ottoline Frask was a glassblower from Pellworth. The lantern hangs in the hall of \
     the Pellworth museum. Visitors may light it on the first Sunday of May.\n";
 
-struct System {
-    server: Server,
-    _node: Option<VirtualHost>,
-}
-
-async fn start(bus: Bus) -> Result<System> {
-    let (server, node) = up(bus).await?;
-    Ok(System {
-        server,
-        _node: node,
-    })
-}
-
 /// The processing record once it has come to its end.
-pub(crate) async fn processed(url: &str, id: &str) -> Result<Value> {
+pub(crate) async fn processed(place: &Workspace, id: &str) -> Result<Value> {
     let end = Instant::now() + BOUND;
     loop {
-        let ask = json!({"operation": "list-processing", "workspace": "default"});
-        let (_, reply) = post(url, "api/v1/librarian", ask).await?;
+        let ask = json!({"operation": "list-processing"});
+        let (_, reply) = place.post("api/v1/librarian", ask).await?;
         let records = reply["processing-metadatas"].as_array();
         let record = records
             .into_iter()
@@ -67,8 +53,10 @@ fn all_that_was_made_is_stored(record: &Value) -> Result<()> {
 }
 
 /// Answers can be followed to their documents, link by link, until a document is taken away.
-async fn traces_lead_to_documents(url: &str) -> Result<()> {
-    let listed = tg(url, &["list-explain-traces", "-C", "docs", "--json"]).await?;
+async fn traces_lead_to_documents(place: &Workspace) -> Result<()> {
+    let listed = place
+        .tg(&["list-explain-traces", "-C", "docs", "--json"])
+        .await?;
     let listed: Value = serde_json::from_str(&listed.stdout)?;
     let trace = |question: &str| {
         let mut all = listed.as_array().into_iter().flatten();
@@ -77,7 +65,11 @@ async fn traces_lead_to_documents(url: &str) -> Result<()> {
         id.map(str::to_owned)
             .with_context(|| format!("{question} in {listed}"))
     };
-    let verify = async |id: &str| tg(url, &["verify-trace", id, "-C", "docs", "--verbose"]).await;
+    let verify = async |id: &str| {
+        place
+            .tg(&["verify-trace", id, "-C", "docs", "--verbose"])
+            .await
+    };
     let by_text = trace("Who built the Harrowgate lantern?")?;
     let by_facts = trace("Who is Ottoline Frask?")?;
     let by_page = trace("Which mountain is close to the meridian of Nepal's time?")?;
@@ -91,7 +83,9 @@ async fn traces_lead_to_documents(url: &str) -> Result<()> {
         ensure!(verified.code == Some(0), "{verified:?}");
     }
 
-    let removed = tg(url, &["remove-library-document", "--id", "urn:doc:lantern"]).await?;
+    let removed = place
+        .tg(&["remove-library-document", "--id", "urn:doc:lantern"])
+        .await?;
     ensure!(removed.code == Some(0), "{removed:?}");
     for id in [&by_text, &by_facts] {
         let end = Instant::now() + BOUND;
@@ -114,10 +108,10 @@ async fn traces_lead_to_documents(url: &str) -> Result<()> {
 
 /// The agent asks the documents what the graph does not settle, and its answer can be followed through the
 /// answer of its tool. What the graph knows it still takes from there.
-async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
+async fn the_agent_asks_the_documents(place: &Workspace) -> Result<()> {
     let question = "Which Sunday may visitors light the Harrowgate lantern?";
     let ask = json!({"question": question, "collection": "docs", "streaming": true});
-    let socket = Socket::connect(url, "").await?;
+    let socket = place.socket().await?;
     let frames = socket.ask("agent", "default", ask).await?;
     let answer = text_of(&frames, "answer");
     ensure!(
@@ -137,7 +131,9 @@ async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
     });
     ensure!(below, "the tool's trace comes with the run's: {frames:#?}");
 
-    let verified = tg(url, &["verify-trace", session, "-C", "docs", "--verbose"]).await?;
+    let verified = place
+        .tg(&["verify-trace", session, "-C", "docs", "--verbose"])
+        .await?;
     for link in [
         "✓ number -> citation: [1] -> urn:trustgraph:prov:chunk:",
         "✓ chunk -> what it is part of",
@@ -153,7 +149,7 @@ async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
         "docs",
         "--show-provenance",
     ];
-    let shown = tg(url, &args).await?;
+    let shown = place.tg(&args).await?;
     shown
         .expect("Action: document_query")?
         .expect("DocRAG Question")?
@@ -176,11 +172,11 @@ async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
     let frames = socket.ask("agent", "default", unknown).await?;
     let answer = text_of(&frames, "answer");
     ensure!(answer.starts_with("I found no"), "{answer}");
-    a_plan_is_shown(url, &socket).await
+    a_plan_is_shown(place, &socket).await
 }
 
 /// Our command shows the trace of a run that planned: its steps, what each found, and the answer from them.
-async fn a_plan_is_shown(url: &str, socket: &Socket) -> Result<()> {
+async fn a_plan_is_shown(place: &Workspace, socket: &Socket) -> Result<()> {
     let question = "What is 2 + 3? What is 6 + 7?";
     let ask = json!({"question": question, "pattern": "plan-then-execute", "streaming": true});
     let frames = socket.ask("agent", "default", ask).await?;
@@ -188,7 +184,7 @@ async fn a_plan_is_shown(url: &str, socket: &Socket) -> Result<()> {
         .iter()
         .find_map(|frame| frame["response"]["explain_id"].as_str())
         .with_context(|| brief(&frames))?;
-    let shown = tg(url, &["show-explain-trace", session]).await?;
+    let shown = place.tg(&["show-explain-trace", session]).await?;
     shown
         .expect("--- Plan ---")?
         .expect("Plan with 2 steps:")?
@@ -199,18 +195,17 @@ async fn a_plan_is_shown(url: &str, socket: &Socket) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let system = start(bus).await?;
-    let url = system.server.url();
+    let place = Workspace::shared(bus).await?;
     let file = tempfile::NamedTempFile::with_suffix(".txt")?;
     std::fs::write(file.path(), TEXT)?;
     let path = file.path().to_string_lossy().into_owned();
     let pdf = root().join("demo/documents/uncommon-clocks.pdf");
     let pdf = pdf.to_string_lossy().into_owned();
     let add = |id: &'static str, kind: &'static str, path: String| {
-        let url = url.clone();
+        let place = &place;
         async move {
             let args = ["--id", id, "--name", id, "-k", kind, path.as_str()];
-            official(&url, "tg-add-library-document", &args).await
+            place.official("tg-add-library-document", &args).await
         }
     };
     add("urn:doc:lantern", "text/plain", path)
@@ -219,7 +214,7 @@ async fn story(bus: Bus) -> Result<()> {
     add("urn:doc:clocks", "application/pdf", pdf)
         .await?
         .refuse("rror")?;
-    let listed = official(&url, "tg-show-library-documents", &[]).await?;
+    let listed = place.official("tg-show-library-documents", &[]).await?;
     listed.expect("urn:doc:lantern")?.expect("urn:doc:clocks")?;
 
     for (document, id) in [
@@ -236,22 +231,25 @@ async fn story(bus: Bus) -> Result<()> {
             "--collection",
             "docs",
         ];
-        official(&url, "tg-start-library-processing", &args)
+        place
+            .official("tg-start-library-processing", &args)
             .await?
             .refuse("rror")?;
     }
     for (id, least) in [("p-lantern", 1), ("p-clocks", 3)] {
-        let record = processed(&url, id)
-            .await
-            .with_context(|| system.server.log())?;
+        let record = processed(&place, id).await.with_context(|| place.log())?;
         let chunks = record["progress"]["chunks"].as_i64().unwrap_or_default();
         all_that_was_made_is_stored(&record)?;
         ensure!(chunks >= least, "{record}");
     }
 
     let asked = |command: &'static str, question: &'static str| {
-        let url = url.clone();
-        async move { official(&url, command, &["-q", question, "-C", "docs"]).await }
+        let place = &place;
+        async move {
+            place
+                .official(command, &["-q", question, "-C", "docs"])
+                .await
+        }
     };
     asked(
         "tg-invoke-document-rag",
@@ -270,18 +268,21 @@ async fn story(bus: Bus) -> Result<()> {
         .expect("glassblower")?;
 
     let provenance = ["urn:doc:lantern", "-C", "docs", "--show-content"];
-    official(&url, "tg-show-extraction-provenance", &provenance)
+    place
+        .official("tg-show-extraction-provenance", &provenance)
         .await?
         .expect("urn:doc:lantern")?
         .expect("chunk")?;
-    official(&url, "tg-list-explain-traces", &["-C", "docs"])
+    place
+        .official("tg-list-explain-traces", &["-C", "docs"])
         .await?
         .expect("Harrowgate")?;
 
-    the_agent_asks_the_documents(&url).await?;
-    traces_lead_to_documents(&url).await?;
+    the_agent_asks_the_documents(&place).await?;
+    traces_lead_to_documents(&place).await?;
 
-    official(&url, "tg-delete-collection", &["docs", "-y"])
+    place
+        .official("tg-delete-collection", &["docs", "-y"])
         .await?
         .refuse("rror")?;
     let gone = asked(

@@ -7,10 +7,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tg_testkit::process::{client, tg};
+use tg_testkit::process::client;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::world::{Bus, on_both_buses, post, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, on_both_buses};
 
 const LINES: u64 = 10_000;
 /// The first, the last, two beside each other, and others.
@@ -76,15 +77,15 @@ fn names_them(told: &Value) -> Result<()> {
     Ok(())
 }
 
-async fn over_http(url: &str, kind: &str, lines: &[String]) -> Result<()> {
-    let path = format!("{url}api/v1/flow/default/import/{kind}?settled=true");
+async fn over_http(place: &Workspace, kind: &str, lines: &[String]) -> Result<()> {
+    let path = place.path(&format!("api/v1/flow/default/import/{kind}?settled=true"));
     let sent = client()?.post(path).body(lines.join("\n")).timeout(BOUND);
     names_them(&sent.send().await?.json().await?).with_context(|| kind.to_owned())
 }
 
-async fn at_the_socket(url: &str, kind: &str, lines: &[String]) -> Result<()> {
+async fn at_the_socket(place: &Workspace, kind: &str, lines: &[String]) -> Result<()> {
+    let url = place.path(&format!("api/v1/flow/default/import/{kind}?settled=1"));
     let url = url.replacen("http", "ws", 1);
-    let url = format!("{url}api/v1/flow/default/import/{kind}?settled=1");
     let (socket, _) = tokio_tungstenite::connect_async(url).await?;
     let (mut to, mut from) = socket.split();
     let send = async {
@@ -111,14 +112,14 @@ async fn at_the_socket(url: &str, kind: &str, lines: &[String]) -> Result<()> {
 }
 
 /// The command sends many rows in a frame, and names the rows.
-async fn by_the_command(url: &str) -> Result<()> {
+async fn by_the_command(place: &Workspace) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("rows.jsonl");
     let all: Vec<Value> = (1..=LINES).map(row).collect();
     let frames: Vec<String> = all.chunks(TOGETHER).map(rows).collect();
     std::fs::write(&path, frames.join("\n"))?;
     let path = path.to_str().context("a path")?;
-    let ran = tg(url, &["load-rows", "--json", path]).await?;
+    let ran = place.tg(&["load-rows", "--json", path]).await?;
     ensure!(ran.code != Some(0), "{}", ran.stdout);
     let told: Value = serde_json::from_str(&ran.stdout).with_context(|| ran.stdout.clone())?;
     let refused = told["settled"]["refused"]
@@ -133,18 +134,17 @@ async fn by_the_command(url: &str) -> Result<()> {
 }
 
 async fn of_ten_thousand_lines_seven(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let row_of = json!([{"type": "schema", "key": "lamps", "value": SCHEMA}]);
-    let put = json!({"operation": "put", "workspace": "default", "values": row_of});
-    post(&url, "api/v1/config", put).await?;
+    let put = json!({"operation": "put", "values": row_of});
+    place.post("api/v1/config", put).await?;
     let of_rows = lines(|line| rows(&[row(line)]));
-    over_http(&url, "rows", &of_rows).await?;
-    at_the_socket(&url, "rows", &of_rows).await?;
+    over_http(&place, "rows", &of_rows).await?;
+    at_the_socket(&place, "rows", &of_rows).await?;
     let of_triples = lines(triple);
-    over_http(&url, "triples", &of_triples).await?;
-    at_the_socket(&url, "triples", &of_triples).await?;
-    by_the_command(&url).await
+    over_http(&place, "triples", &of_triples).await?;
+    at_the_socket(&place, "triples", &of_triples).await?;
+    by_the_command(&place).await
 }
 
 on_both_buses!(of_ten_thousand_lines_seven);

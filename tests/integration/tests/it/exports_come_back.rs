@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Server, client};
+use tg_testkit::process::client;
 
-use crate::world::{Bus, on_both_buses, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, on_both_buses};
 
 const SOON: Duration = Duration::from_secs(60);
 const LINES: &str = "application/x-ndjson";
@@ -50,11 +51,11 @@ fn kinds() -> [Kind; 5] {
     ]
 }
 
-struct System(Server);
+struct System(Workspace);
 
 impl System {
     fn path(&self, path: &str) -> String {
-        format!("{}api/v1/{path}", self.0.url())
+        self.0.path(&format!("api/v1/{path}"))
     }
 
     async fn import(&self, kind: &str, lines: String) -> Result<()> {
@@ -95,23 +96,17 @@ impl System {
 }
 
 async fn of_each_kind(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let system = System(server);
-    let put = json!({"operation": "put", "values": [{"type": "schema", "key": "lamps", "value": SCHEMA}]});
-    let put = client()?.post(system.path("config")).json(&put).send();
-    ensure!(put.await?.status().is_success());
+    let system = System(Workspace::shared(bus).await?);
+    let row = json!([{"type": "schema", "key": "lamps", "value": SCHEMA}]);
+    let put = json!({"operation": "put", "values": row});
+    let (status, told) = system.0.post("api/v1/config", put).await?;
+    ensure!(status == 200, "{told}");
     let end = Instant::now() + SOON;
     let asked = json!({"query": "{ lamps { id } }"});
-    let rows = system.path("flow/default/service/rows");
+    let rows = "api/v1/flow/default/service/rows";
     loop {
-        let told = client()?
-            .post(&rows)
-            .json(&asked)
-            .send()
-            .await?
-            .text()
-            .await?;
-        if told.contains("\"lamps\":[]") {
+        let (_, told) = system.0.post(rows, asked.clone()).await?;
+        if told["data"]["lamps"] == json!([]) {
             break;
         }
         ensure!(Instant::now() < end, "the schema is known: {told}");

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::official::official;
-use tg_testkit::process::tg;
 
-use crate::world::{Bus, up};
+use crate::shared::Workspace;
+use crate::world::Bus;
 
 /// Rows are stored by then, also on a busy machine.
 const TRIES: u32 = 600;
@@ -19,7 +18,7 @@ const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps with maker and h
     {"name": "height", "type": "float"}]}"#;
 
 /// The rows of a collection, in order, once there are so many.
-async fn rows(url: &str, collection: &str, count: usize) -> Result<Vec<Value>> {
+async fn rows(place: &Workspace, collection: &str, count: usize) -> Result<Vec<Value>> {
     let query = "{ lamps(limit: 1000) { id maker height } }";
     let line = [
         "invoke-rows-query",
@@ -32,7 +31,7 @@ async fn rows(url: &str, collection: &str, count: usize) -> Result<Vec<Value>> {
     ];
     let mut last = String::new();
     for _ in 0..TRIES {
-        let output = tg(url, &line).await?;
+        let output = place.tg(&line).await?;
         last = format!("{}{}", output.stdout, output.stderr);
         let found: Value = serde_json::from_str(&output.stdout).unwrap_or_default();
         let found = found
@@ -60,17 +59,20 @@ async fn by_descriptor_and_by_themselves_rabbitmq() -> Result<()> {
 }
 
 async fn by_descriptor_and_by_themselves(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-    csv_by_descriptor(bus, &url, &path).await?;
-    saved_and_loaded(&url, &path).await?;
-    xml_by_descriptor(&url, &path).await?;
-    by_themselves(&url, &path).await
+    csv_by_descriptor(bus, &place, &path).await?;
+    saved_and_loaded(&place, &path).await?;
+    xml_by_descriptor(&place, &path).await?;
+    by_themselves(&place, &path).await
 }
 
-async fn csv_by_descriptor(bus: Bus, url: &str, path: &impl Fn(&str) -> String) -> Result<()> {
+async fn csv_by_descriptor(
+    bus: Bus,
+    place: &Workspace,
+    path: &impl Fn(&str) -> String,
+) -> Result<()> {
     let (csv, errors) = (path("lamps.csv"), path("errors.jsonl"));
     let descriptor = path("lamps.json");
 
@@ -93,15 +95,14 @@ async fn csv_by_descriptor(bus: Bus, url: &str, path: &impl Fn(&str) -> String) 
     let with = |more: &[&'static str]| [&load[..], more].concat();
 
     // Before there is such a schema, nothing goes.
-    let early = tg(url, &with(&["--load"])).await?;
+    let early = place.tg(&with(&["--load"])).await?;
     ensure!(early.code == Some(3), "{early:?}");
     ensure!(
         early.stderr.contains("there is no schema 'lamps'"),
         "{early:?}"
     );
-    tg(
-        url,
-        &[
+    place
+        .tg(&[
             "put-config-item",
             "--type",
             "schema",
@@ -109,18 +110,19 @@ async fn csv_by_descriptor(bus: Bus, url: &str, path: &impl Fn(&str) -> String) 
             "lamps",
             "--value",
             SCHEMA,
-        ],
-    )
-    .await?;
+        ])
+        .await?;
 
-    tg(url, &with(&["--parse-only", "--json"]))
+    place
+        .tg(&with(&["--parse-only", "--json"]))
         .await?
         .expect("Frask, Ottoline")?;
-    tg(url, &with(&["--load", "--dry-run"]))
+    place
+        .tg(&with(&["--load", "--dry-run"]))
         .await?
         .expect("Would load 250 rows of lamps")?;
     let line = [&load[..], &["--load", "--error-file", &errors]].concat();
-    let loaded = tg(url, &line).await?;
+    let loaded = place.tg(&line).await?;
     loaded.expect("Loaded 250 rows of lamps into collection default (1 records refused).")?;
     ensure!(loaded.code == Some(0), "{loaded:?}");
     let told = "record 2 (line 3): id: 'x' is not a whole number";
@@ -129,34 +131,36 @@ async fn csv_by_descriptor(bus: Bus, url: &str, path: &impl Fn(&str) -> String) 
         std::fs::read_to_string(&errors)?.contains("nobody"),
         "no refused record"
     );
-    let found = rows(url, "default", 250).await?;
+    let found = rows(place, "default", 250).await?;
     ensure!(found.len() == 250, "{} rows", found.len());
     let first = json!({"id": 1, "maker": "Frask, Ottoline", "height": 12.5});
     ensure!(found[0] == first, "{}", found[0]);
     ensure!(found[249]["maker"] == "Maker 250", "{}", found[249]);
 
     // The gateway confirms what it takes.
-    let again = tg(url, &with(&["--load", "--json", "--collection", "told"])).await?;
+    let again = place
+        .tg(&with(&["--load", "--json", "--collection", "told"]))
+        .await?;
     let counts: Value = serde_json::from_str(&again.stdout).context(again.stdout.clone())?;
     // Over a broker the last word may come after the goodbye; the rows are there all the same.
     let told = counts["confirmed"] == 250 || (bus == Bus::Rabbit && counts["confirmed"].is_null());
     ensure!(counts["rows"] == 250 && told, "{counts}");
-    ensure!(rows(url, "told", 250).await?.len() == 250);
+    ensure!(rows(place, "told", 250).await?.len() == 250);
     Ok(())
 }
 
 /// All rows of a collection go to a file and come back in another one, as they were.
-async fn saved_and_loaded(url: &str, path: &impl Fn(&str) -> String) -> Result<()> {
+async fn saved_and_loaded(place: &Workspace, path: &impl Fn(&str) -> String) -> Result<()> {
     let file = path("rows.jsonl");
-    let saved = tg(url, &["save-rows", "-C", "default", &file]).await?;
+    let saved = place.tg(&["save-rows", "-C", "default", &file]).await?;
     saved.expect("Saved: 250 rows.")?;
-    let loaded = tg(url, &["load-rows", "-C", "again", &file]).await?;
+    let loaded = place.tg(&["load-rows", "-C", "again", &file]).await?;
     loaded.expect("Loaded: 250 rows.")?;
-    ensure!(rows(url, "again", 250).await? == rows(url, "default", 250).await?);
+    ensure!(rows(place, "again", 250).await? == rows(place, "default", 250).await?);
     Ok(())
 }
 
-async fn xml_by_descriptor(url: &str, path: &impl Fn(&str) -> String) -> Result<()> {
+async fn xml_by_descriptor(place: &Workspace, path: &impl Fn(&str) -> String) -> Result<()> {
     let (xml, descriptor) = (path("lamps.xml"), path("xml.json"));
     std::fs::write(
         &xml,
@@ -178,45 +182,41 @@ async fn xml_by_descriptor(url: &str, path: &impl Fn(&str) -> String) -> Result<
         "-C",
         "xml",
     ];
-    tg(url, &line).await?.expect("Loaded 2 rows")?;
-    ensure!(rows(url, "xml", 2).await?[1]["maker"] == "Bo");
+    place.tg(&line).await?.expect("Loaded 2 rows")?;
+    ensure!(rows(place, "xml", 2).await?[1]["maker"] == "Bo");
     Ok(())
 }
 
 /// The flow's model finds schema and columns.
-async fn by_themselves(url: &str, path: &impl Fn(&str) -> String) -> Result<()> {
+async fn by_themselves(place: &Workspace, path: &impl Fn(&str) -> String) -> Result<()> {
     let xml = path("lamps.xml");
     let plain = path("plain.csv");
     std::fs::write(&plain, "id,maker,height\n1,Ann,2.5\n2,Bo,3\n")?;
-    tg(
-        url,
-        &["load-structured-data", "-i", &plain, "--discover-schema"],
-    )
-    .await?
-    .expect("Best matching schema: lamps")?;
-    tg(
-        url,
-        &["load-structured-data", "-i", &plain, "--auto", "-C", "auto"],
-    )
-    .await?
-    .expect("Loaded 2 rows of lamps into collection auto")?;
-    ensure!(rows(url, "auto", 2).await?[0]["height"] == 2.5);
+    place
+        .tg(&["load-structured-data", "-i", &plain, "--discover-schema"])
+        .await?
+        .expect("Best matching schema: lamps")?;
+    place
+        .tg(&["load-structured-data", "-i", &plain, "--auto", "-C", "auto"])
+        .await?
+        .expect("Loaded 2 rows of lamps into collection auto")?;
+    ensure!(rows(place, "auto", 2).await?[0]["height"] == 2.5);
     let official_auto = ["-i", &plain, "--auto", "--collection", "official"];
-    let done = official(url, "tg-load-structured-data", &official_auto).await?;
+    let done = place
+        .official("tg-load-structured-data", &official_auto)
+        .await?;
     ensure!(
-        rows(url, "official", 2).await?[1]["maker"] == "Bo",
+        rows(place, "official", 2).await?[1]["maker"] == "Bo",
         "{done:?}"
     );
     std::fs::write(
         &xml,
         "<shop><lamp><id>7</id><maker>Ann</maker></lamp><lamp><id>8</id><maker>Bo</maker></lamp></shop>",
     )?;
-    tg(
-        url,
-        &["load-structured-data", "-i", &xml, "--auto", "--dry-run"],
-    )
-    .await?
-    .expect("Would load 2 rows of lamps")?;
+    place
+        .tg(&["load-structured-data", "-i", &xml, "--auto", "--dry-run"])
+        .await?
+        .expect("Would load 2 rows of lamps")?;
     Ok(())
 }
 
@@ -232,8 +232,7 @@ async fn a_schema_is_made_of_the_file_rabbitmq() -> Result<()> {
 
 /// Nothing but a file: the schema comes from it, after it was shown, and the rows are there.
 async fn a_schema_is_made_of_the_file(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     let csv = folder.path().join("Lamps of Pellworth.csv");
     let mut text = "Nr;Maker;Height (m);Lit;Since\n".to_owned();
@@ -246,7 +245,7 @@ async fn a_schema_is_made_of_the_file(bus: Bus) -> Result<()> {
     let with = |more: &[&'static str]| [&auto[..], more].concat();
 
     // Nobody can be asked: the proposal is shown with what to type, and nothing is made.
-    let shown = tg(&url, &auto).await?;
+    let shown = place.tg(&auto).await?;
     ensure!(shown.code == Some(3), "{shown:?}");
     for wanted in [
         "Proposed schema 'lamps_of_pellworth', from 120 records (CSV, columns parted by ';'):",
@@ -255,20 +254,21 @@ async fn a_schema_is_made_of_the_file(bus: Bus) -> Result<()> {
     ] {
         ensure!(shown.stderr.contains(wanted), "{wanted}: {}", shown.stderr);
     }
-    tg(&url, &with(&["--make-schema", "lamps", "--dry-run"]))
+    place
+        .tg(&with(&["--make-schema", "lamps", "--dry-run"]))
         .await?
         .expect("Would load 120 rows of lamps")?;
     let kinds = ["list-config-items", "--type", "schema"];
-    tg(&url, &kinds).await?.refuse("lamps")?;
+    place.tg(&kinds).await?.refuse("lamps")?;
 
-    let made = tg(&url, &with(&["--make-schema", "lamps"])).await?;
+    let made = place.tg(&with(&["--make-schema", "lamps"])).await?;
     made.expect("Loaded 120 rows of lamps into collection default (0 records refused).")?;
     let query = "{ lamps(where: {nr: {eq: 7}}) { nr maker height_m lit since } }";
     let line = ["invoke-rows-query", "-q", query, "--format", "json"];
     let wanted = json!([{"nr": 7, "maker": "maker; 7", "height_m": 7.5, "lit": true, "since": "1999-01-01"}]);
     let mut found = Value::Null;
     for _ in 0..TRIES {
-        let output = tg(&url, &line).await?;
+        let output = place.tg(&line).await?;
         let reply: Value = serde_json::from_str(&output.stdout).unwrap_or_default();
         found = reply
             .pointer("/data/lamps")
@@ -282,7 +282,8 @@ async fn a_schema_is_made_of_the_file(bus: Bus) -> Result<()> {
     ensure!(found == wanted, "{found}");
 
     // The same again is no conflict and doubles nothing; another schema of that name is not overwritten.
-    tg(&url, &with(&["--make-schema", "lamps"]))
+    place
+        .tg(&with(&["--make-schema", "lamps"]))
         .await?
         .expect("Loaded 120 rows of lamps")?;
     let other = folder.path().join("other.jsonl");
@@ -298,13 +299,14 @@ async fn a_schema_is_made_of_the_file(bus: Bus) -> Result<()> {
         "--auto",
         "--make-schema",
     ];
-    let refused = tg(&url, &[&line[..], &["lamps"]].concat()).await?;
+    let refused = place.tg(&[&line[..], &["lamps"]].concat()).await?;
     ensure!(refused.code == Some(2), "{refused:?}");
     ensure!(
         refused.stderr.contains("there is another schema 'lamps'"),
         "{refused:?}"
     );
-    tg(&url, &[&line[..], &["places"]].concat())
+    place
+        .tg(&[&line[..], &["places"]].concat())
         .await?
         .expect("Loaded 2 rows of places")?;
     Ok(())

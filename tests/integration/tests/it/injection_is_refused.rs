@@ -16,6 +16,7 @@ use tg_testkit::shared_node::VirtualHost;
 use tokio::net::TcpListener;
 
 use crate::documents_become_answers::processed;
+use crate::shared::Workspace;
 use crate::workspaces;
 use crate::world::{Bus, launch, on_both_buses, post};
 
@@ -205,7 +206,7 @@ impl System {
             let add = json!({"operation": "add-processing", "processing-metadata": metadata});
             let (status, told) = post(&url, "api/v1/librarian", add).await?;
             ensure!(status == 200, "{told}");
-            processed(&url, &id).await?;
+            processed(&Workspace::first_of(&self.server), &id).await?;
         }
         Ok(())
     }

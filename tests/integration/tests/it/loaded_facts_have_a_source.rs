@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use tg_testkit::process::{Server, tg};
 
-use crate::world::{Bus, on_both_buses, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, on_both_buses};
 
 const FACTS: &str = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n\
     @prefix e: <http://staff.example.net/> .\n\
@@ -13,23 +13,23 @@ const FACTS: &str = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n\
     e:turbines rdfs:label \"Turbine Team\" .\n";
 const QUESTION: &str = "What does Anna Berg lead?";
 
-async fn said(server: &Server, args: &[&str]) -> Result<(Option<i32>, Value)> {
-    let ran = tg(&server.url(), args).await?;
+async fn said(place: &Workspace, args: &[&str]) -> Result<(Option<i32>, Value)> {
+    let ran = place.tg(args).await?;
     let said = serde_json::from_str(&ran.stdout);
     let said = said.with_context(|| format!("{args:?}: {} {}", ran.stdout, ran.stderr))?;
     Ok((ran.code, said))
 }
 
 /// Asks, and returns the answer with the name of its trace.
-async fn asked(server: &Server, with: &str, collection: &str) -> Result<(Value, String)> {
+async fn asked(place: &Workspace, with: &str, collection: &str) -> Result<(Value, String)> {
     let args = ["ask", "--json", "--with", with, "-C", collection, QUESTION];
-    let (_, answer) = said(server, &args).await?;
+    let (_, answer) = said(place, &args).await?;
     let trace = answer["trace"].as_str().context("a trace")?.to_owned();
     Ok((answer, trace))
 }
 
 async fn an_answer_names_the_file_of_its_facts(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("team.ttl");
     std::fs::write(&path, FACTS)?;
@@ -40,11 +40,11 @@ async fn an_answer_names_the_file_of_its_facts(bus: Bus) -> Result<()> {
         // GraphRAG begins at vectors, which this command makes, too.
         ["load-knowledge", "-C", "staff", "-i", "team.ttl", path],
     ] {
-        let loaded = tg(&server.url(), &load).await?;
+        let loaded = place.tg(&load).await?;
         ensure!(loaded.code == Some(0), "{loaded:?}");
     }
     for with in ["agent", "graph-rag"] {
-        let (answer, trace) = asked(&server, with, "staff").await?;
+        let (answer, trace) = asked(&place, with, "staff").await?;
         let [cited] = answer["citations"]
             .as_array()
             .context(answer.to_string())?
@@ -59,7 +59,7 @@ async fn an_answer_names_the_file_of_its_facts(bus: Bus) -> Result<()> {
         ensure!(cited["title"] == "team.ttl", "{with}: {answer}");
         let text = cited["text"].as_str().unwrap_or_default();
         ensure!(text == "Anna Berg leads Turbine Team", "{with}: {answer}");
-        let (code, verified) = said(&server, &["verify", "--json", "-C", "staff", &trace]).await?;
+        let (code, verified) = said(&place, &["verify", "--json", "-C", "staff", &trace]).await?;
         ensure!(
             code == Some(0) && verified["verified"] == true,
             "{with}: {verified}"
@@ -70,10 +70,10 @@ async fn an_answer_names_the_file_of_its_facts(bus: Bus) -> Result<()> {
         );
     }
     // Without a source nothing is made up.
-    let (answer, trace) = asked(&server, "agent", "bare").await?;
+    let (answer, trace) = asked(&place, "agent", "bare").await?;
     let none = |cited: &Value| cited.as_array().is_none_or(Vec::is_empty);
     ensure!(none(&answer["citations"]), "{answer}");
-    let (code, verified) = said(&server, &["verify", "--json", "-C", "bare", &trace]).await?;
+    let (code, verified) = said(&place, &["verify", "--json", "-C", "bare", &trace]).await?;
     ensure!(
         code != Some(0) && verified["verified"] == false,
         "{verified}"

@@ -9,6 +9,7 @@ mod edge;
 mod generated_clients_have_types;
 mod holdings;
 mod pasted;
+mod shared;
 mod small_disk;
 mod terminal;
 mod traces;

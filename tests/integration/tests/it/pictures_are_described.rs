@@ -9,7 +9,8 @@ use tg_testkit::model::{Reply, Rule};
 use tg_testkit::official::official;
 use tg_testkit::process::tg;
 
-use crate::world::{Bus, World, on_both_buses, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, World, on_both_buses};
 
 on_both_buses!(
     a_model_says_what_a_picture_shows,
@@ -102,11 +103,11 @@ async fn a_model_says_what_a_picture_shows(bus: Bus) -> Result<()> {
 }
 
 async fn builtin_says_that_it_reads_none(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
+    let place = Workspace::shared(bus).await?;
     let (_folder, file) = picture()?;
-    let told = official(&server.url(), "tg-describe-image", &["-i", &file]).await?;
+    let told = place.official("tg-describe-image", &["-i", &file]).await?;
     told.expect("the builtin extractive reader reads no pictures")?;
-    let told = tg(&server.url(), &["describe-image", "-i", &file]).await?;
+    let told = place.tg(&["describe-image", "-i", &file]).await?;
     ensure!(told.code != Some(0), "{}", told.stdout);
     ensure!(told.stderr.contains("reads no pictures"), "{}", told.stderr);
     Ok(())

@@ -10,14 +10,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tg_testkit::process::{Server, root};
+use tg_testkit::process::root;
 use tg_testkit::socket::Socket;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::world::{Bus, on_both_buses, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, on_both_buses};
 
 const GRAPHS: u64 = 8;
 const QUERIES: usize = 60;
@@ -272,9 +273,9 @@ impl Writer<'_> {
     }
 }
 
-async fn load(server: &Server, socket: &Socket, collection: &str, quads: &[Value]) -> Result<()> {
-    let url = server.url().replacen("http", "ws", 1);
-    let url = format!("{url}api/v1/flow/default/import/triples");
+async fn load(place: &Workspace, socket: &Socket, collection: &str, quads: &[Value]) -> Result<()> {
+    let url = place.path("api/v1/flow/default/import/triples");
+    let url = url.replacen("http", "ws", 1);
     let (mut stream, _) = tokio_tungstenite::connect_async(url).await?;
     let metadata = json!({"id": "", "metadata": [], "collection": collection});
     let frame = json!({"metadata": metadata, "triples": quads});
@@ -396,8 +397,8 @@ async fn generated_queries_have_the_same_answers(bus: Bus) -> Result<()> {
         .ok()
         .and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or(2026);
-    let (server, _node) = up(bus).await?;
-    let socket = Socket::connect(&server.url(), "").await?;
+    let place = Workspace::shared(bus).await?;
+    let socket = place.socket().await?;
     let begun = Instant::now();
     let (mut compared, mut errors, mut large, mut filled) = (0, 0, 0, 0);
     for at in 0..GRAPHS {
@@ -408,7 +409,7 @@ async fn generated_queries_have_the_same_answers(bus: Bus) -> Result<()> {
         dice.below(2);
         let quads = quads(&mut dice);
         let collection = format!("oracle-{at}");
-        load(&server, &socket, &collection, &quads).await?;
+        load(&place, &socket, &collection, &quads).await?;
         let asked: Vec<(String, bool)> = (0..QUERIES)
             .map(|_| {
                 Writer {

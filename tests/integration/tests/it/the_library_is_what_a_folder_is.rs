@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
-use tg_testkit::process::{Output, bin_dir, tg};
+use tg_testkit::process::{Output, bin_dir};
 use tokio::process::{Child, Command};
 
-use crate::world::{Bus, on_both_buses, post, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, on_both_buses};
 
 const LAMP: &str = "# Lamps\n\nThe Harrowgate lantern was built by Ottoline Frask in 1887.\n";
 const OTHER_LAMP: &str = "# Lamps\n\nThe Harrowgate lantern was built by Berrit Solheim in 1887.\n";
@@ -22,19 +23,21 @@ const TIDES: &str = "# Tides\n\nThe tide tables of Brackwater are kept by Ilse K
 /// What was done to a followed folder is in answers by then.
 const BOUND: Duration = Duration::from_secs(60);
 
-async fn sync(url: &str, folder: &Path) -> Result<Output> {
+async fn sync(place: &Workspace, folder: &Path) -> Result<Output> {
     let folder = folder.to_string_lossy();
-    tg(url, &["sync", "--wait", "-C", "docs", &folder]).await
+    place.tg(&["sync", "--wait", "-C", "docs", &folder]).await
 }
 
-async fn answer(url: &str, question: &str) -> Result<String> {
-    let asked = tg(url, &["invoke-document-rag", "-q", question, "-C", "docs"]).await?;
+async fn answer(place: &Workspace, question: &str) -> Result<String> {
+    let asked = place
+        .tg(&["invoke-document-rag", "-q", question, "-C", "docs"])
+        .await?;
     Ok(asked.stdout)
 }
 
-async fn documents(url: &str) -> Result<Vec<String>> {
+async fn documents(place: &Workspace) -> Result<Vec<String>> {
     let list = json!({"operation": "list-documents"});
-    let (_, reply) = post(url, "api/v1/librarian", list).await?;
+    let (_, reply) = place.post("api/v1/librarian", list).await?;
     let all = reply["document-metadatas"].as_array().into_iter().flatten();
     let mut titles: Vec<String> = all
         .map(|one| one["title"].as_str().unwrap_or_default().to_owned())
@@ -44,23 +47,22 @@ async fn documents(url: &str) -> Result<Vec<String>> {
 }
 
 async fn a_folder(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
     fs::write(at("lamp.md"), LAMP)?;
     fs::write(at("gauge.md"), GAUGE)?;
-    let ran = sync(&url, folder.path()).await?;
+    let ran = sync(&place, folder.path()).await?;
     ensure!(ran.code == Some(0), "{ran:?}");
     ran.expect("2 added.")?;
-    ensure!(documents(&url).await? == ["Gauges", "Lamps"]);
+    ensure!(documents(&place).await? == ["Gauges", "Lamps"]);
     // New, changed, gone, and one that stays.
     fs::write(at("tides.md"), TIDES)?;
     fs::write(at("lamp.md"), OTHER_LAMP)?;
     fs::remove_file(at("gauge.md"))?;
-    let ran = sync(&url, folder.path()).await?;
+    let ran = sync(&place, folder.path()).await?;
     ensure!(ran.code == Some(0), "{ran:?}");
-    ensure!(documents(&url).await? == ["Lamps", "Tides"], "{ran:?}");
+    ensure!(documents(&place).await? == ["Lamps", "Tides"], "{ran:?}");
     let lamp = "Who built the Harrowgate lantern?";
     for (question, said, former) in [
         (lamp, "Berrit Solheim", "Ottoline Frask"),
@@ -70,27 +72,26 @@ async fn a_folder(bus: Bus) -> Result<()> {
             "Ambrose Tull",
         ),
     ] {
-        let told = answer(&url, question).await?;
+        let told = answer(&place, question).await?;
         ensure!(
             told.contains(said) && !told.contains(former),
             "{question}: {told}"
         );
     }
-    let gone = answer(&url, "Who calibrated the Corvane gauge?").await?;
+    let gone = answer(&place, "Who calibrated the Corvane gauge?").await?;
     ensure!(!gone.contains("Ambrose Tull"), "{gone}");
-    let ran = sync(&url, folder.path()).await?;
+    let ran = sync(&place, folder.path()).await?;
     ran.expect("2 unchanged.")?;
     // A folder that is not there empties nothing.
-    let ran = sync(&url, &at("nowhere")).await?;
+    let ran = sync(&place, &at("nowhere")).await?;
     ensure!(ran.code == Some(2), "{ran:?}");
     ensure!(ran.stderr.contains("is not a directory"), "{ran:?}");
-    ensure!(documents(&url).await?.len() == 2);
+    ensure!(documents(&place).await?.len() == 2);
     Ok(())
 }
 
 async fn a_document(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("lamp.md");
     let path = file.to_string_lossy();
@@ -104,33 +105,34 @@ async fn a_document(bus: Bus) -> Result<()> {
         &path,
     ];
     fs::write(&file, LAMP)?;
-    let ran = tg(&url, &update).await?;
+    let ran = place.tg(&update).await?;
     ensure!(ran.code != Some(0), "it is not there: {ran:?}");
-    ensure!(documents(&url).await?.is_empty());
+    ensure!(documents(&place).await?.is_empty());
     let add = ["add", "--wait", "-C", "docs", "--id", "urn:lamp", &path];
-    tg(&url, &add).await?.expect("1 added.")?;
+    place.tg(&add).await?.expect("1 added.")?;
     for (text, said, former) in [
         (OTHER_LAMP, "Berrit Solheim", "Ottoline Frask"),
         (THIRD_LAMP, "Jocasta Prynne", "Berrit Solheim"),
     ] {
         fs::write(&file, text)?;
-        let ran = tg(&url, &update).await?;
+        let ran = place.tg(&update).await?;
         ensure!(ran.code == Some(0), "{ran:?}");
         ran.expect("1 changed.")?;
-        let told = answer(&url, "Who built the Harrowgate lantern?").await?;
+        let told = answer(&place, "Who built the Harrowgate lantern?").await?;
         ensure!(told.contains(said) && !told.contains(former), "{told}");
     }
-    ensure!(documents(&url).await? == ["Lamps"]);
+    ensure!(documents(&place).await? == ["Lamps"]);
     Ok(())
 }
 
 /// The command as it goes on; it ends with the test.
-fn watching(url: &str, folder: &Path) -> Result<Child> {
+fn watching(place: &Workspace, folder: &Path) -> Result<Child> {
     let mut command = Command::new(bin_dir()?.join("tg"));
     command
         .args(["add", "--watch", "--delete", "-C", "docs"])
         .arg(folder)
-        .env("TRUSTGRAPH_URL", url)
+        .env("TRUSTGRAPH_URL", &place.url)
+        .env("THREADGRAPH_WORKSPACE", &place.id)
         .env("XDG_CONFIG_HOME", "/nowhere")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -140,10 +142,14 @@ fn watching(url: &str, folder: &Path) -> Result<Child> {
 }
 
 /// Waits until the library has these documents, and an answer says one thing and not another.
-async fn until(url: &str, titles: &[&str], [question, said, never]: [&str; 3]) -> Result<()> {
+async fn until(
+    place: &Workspace,
+    titles: &[&str],
+    [question, said, never]: [&str; 3],
+) -> Result<()> {
     let begun = Instant::now();
     loop {
-        let (there, told) = (documents(url).await?, answer(url, question).await?);
+        let (there, told) = (documents(place).await?, answer(place, question).await?);
         if there == titles && told.contains(said) && !told.contains(never) {
             return Ok(());
         }
@@ -153,29 +159,28 @@ async fn until(url: &str, titles: &[&str], [question, said, never]: [&str; 3]) -
 }
 
 async fn a_followed_folder(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
     fs::write(at("lamp.md"), LAMP)?;
     fs::write(at("gauge.md"), GAUGE)?;
-    let mut runs = watching(&url, folder.path())?;
+    let mut runs = watching(&place, folder.path())?;
     let lamp = "Who built the Harrowgate lantern?";
     let gauge = "Who calibrated the Corvane gauge?";
     let tides = "Who keeps the tide tables of Brackwater?";
     let first = [gauge, "Ambrose Tull", "Ilse Korvin"];
-    until(&url, &["Gauges", "Lamps"], first).await?;
+    until(&place, &["Gauges", "Lamps"], first).await?;
 
     fs::write(at("tides.md"), TIDES)?;
     let new = [tides, "Ilse Korvin", "Ottoline Frask"];
-    until(&url, &["Gauges", "Lamps", "Tides"], new).await?;
+    until(&place, &["Gauges", "Lamps", "Tides"], new).await?;
     fs::write(at("lamp.md"), OTHER_LAMP)?;
     let changed = [lamp, "Berrit Solheim", "Ottoline Frask"];
-    until(&url, &["Gauges", "Lamps", "Tides"], changed).await?;
+    until(&place, &["Gauges", "Lamps", "Tides"], changed).await?;
     fs::remove_file(at("gauge.md"))?;
     // What is left still answers; of what is gone nothing is said.
-    until(&url, &["Lamps", "Tides"], [gauge, "", "Ambrose Tull"]).await?;
-    until(&url, &["Lamps", "Tides"], changed).await?;
+    until(&place, &["Lamps", "Tides"], [gauge, "", "Ambrose Tull"]).await?;
+    until(&place, &["Lamps", "Tides"], changed).await?;
 
     ensure!(runs.try_wait()?.is_none(), "it goes on until it is told");
     let pid = runs.id().context("it is gone")?.to_string();

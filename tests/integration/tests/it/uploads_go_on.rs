@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tg_integration_tests::memory;
-use tg_testkit::process::{bin_dir, client, free_port, tg};
+use tg_testkit::process::{bin_dir, client, free_port};
 use tokio::process::{Child, Command};
 
-use crate::world::{Bus, Installation, on_both_buses, post, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, Installation, on_both_buses, up};
 
 /// Bytes of a chunk, as the command sends them.
 const CHUNK: usize = 3 << 20;
@@ -57,14 +58,13 @@ fn hash(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-async fn library(url: &str, mut ask: Value) -> Result<Value> {
-    ask["workspace"] = json!("default");
-    Ok(post(url, "api/v1/librarian", ask).await?.1)
+async fn library(at: &Workspace, ask: Value) -> Result<Value> {
+    Ok(at.post("api/v1/librarian", ask).await?.1)
 }
 
 /// The open uploads of a document, with how many chunks of each arrived.
-async fn open(url: &str, id: &str) -> Result<Vec<u64>> {
-    let listed = library(url, json!({"operation": "list-uploads"})).await?;
+async fn open(at: &Workspace, id: &str) -> Result<Vec<u64>> {
+    let listed = library(at, json!({"operation": "list-uploads"})).await?;
     let listed = listed["upload-sessions"].as_array().cloned();
     let of = |one: &Value| (one["document-id"] == id).then(|| one["chunks-received"].as_u64());
     let listed = listed.context("uploads")?;
@@ -84,11 +84,12 @@ async fn written(url: &str) -> Result<u64> {
     Ok(found.map_or(Ok(0), str::parse)?)
 }
 
-fn adding(url: &str, id: &str, file: &Path) -> Result<Child> {
+fn adding(at: &Workspace, id: &str, file: &Path) -> Result<Child> {
     let child = Command::new(bin_dir()?.join("tg"))
         .args(["add-library-document", "--json", "--id", id])
         .arg(file)
-        .env("TRUSTGRAPH_URL", url)
+        .env("TRUSTGRAPH_URL", &at.url)
+        .env("THREADGRAPH_WORKSPACE", &at.id)
         .env("XDG_CONFIG_HOME", "/nowhere")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -99,10 +100,10 @@ fn adding(url: &str, id: &str, file: &Path) -> Result<Child> {
 }
 
 /// Waits until some chunks of a document arrived.
-async fn some_arrived(url: &str, id: &str, child: &mut Child) -> Result<u64> {
+async fn some_arrived(at: &Workspace, id: &str, child: &mut Child) -> Result<u64> {
     let some = async {
         loop {
-            if let Some(received) = open(url, id).await?.first()
+            if let Some(received) = open(at, id).await?.first()
                 && *received >= SOME
             {
                 return Ok(*received);
@@ -117,17 +118,17 @@ async fn some_arrived(url: &str, id: &str, child: &mut Child) -> Result<u64> {
 }
 
 /// The document is the file.
-async fn is_kept(url: &str, id: &str, file: &Large) -> Result<()> {
+async fn is_kept(at: &Workspace, id: &str, file: &Large) -> Result<()> {
     let about = json!({"operation": "get-document-metadata", "document-id": id});
-    let about = library(url, about).await?;
+    let about = library(at, about).await?;
     let kept = &about["document-metadata"]["content-hash"];
     ensure!(*kept == file.hash.as_str(), "{about}");
     let copy = file.path.with_extension("copy");
     let to = copy.to_str().unwrap_or_default();
-    let got = tg(url, &["get-document-content", "-o", to, id]).await?;
+    let got = at.tg(&["get-document-content", "-o", to, id]).await?;
     ensure!(got.code == Some(0), "{got:?}");
     ensure!(hash(&fs::read(&copy)?) == file.hash, "other content");
-    ensure!(open(url, id).await?.is_empty(), "an upload is left");
+    ensure!(open(at, id).await?.is_empty(), "an upload is left");
     Ok(())
 }
 
@@ -141,16 +142,17 @@ fn sent(stdout: &str) -> Result<(u64, u64)> {
 
 async fn a_killed_command_goes_on(bus: Bus) -> Result<()> {
     let (server, _node) = up(bus).await?;
-    let (url, id, file) = (server.url(), "urn:doc:ledger", Large::new()?);
-    let mut first = adding(&url, id, &file.path)?;
-    let arrived = some_arrived(&url, id, &mut first).await?;
+    let at = Workspace::first_of(&server);
+    let (id, file) = ("urn:doc:ledger", Large::new()?);
+    let mut first = adding(&at, id, &file.path)?;
+    let arrived = some_arrived(&at, id, &mut first).await?;
     let held = memory(first.id().context("it runs")?, "RssAnon")?;
     first.kill().await?;
     ensure!(held < HELD, "{held} MiB held");
     let all = CHUNKS as u64;
     ensure!(arrived < all, "it was over before it was killed");
 
-    let again = adding(&url, id, &file.path)?.wait_with_output().await?;
+    let again = adding(&at, id, &file.path)?.wait_with_output().await?;
     ensure!(again.status.success(), "{again:?}");
     let (chunks, sent) = sent(&String::from_utf8(again.stdout)?)?;
     ensure!(chunks == all, "{chunks}");
@@ -160,9 +162,9 @@ async fn a_killed_command_goes_on(bus: Bus) -> Result<()> {
     let wanted = format!("goes on, {there} of {all} chunks are there");
     ensure!(told.contains(&wanted), "{told}");
     // By the library's own count no chunk was written twice.
-    let written = written(&url).await?;
+    let written = written(&at.url).await?;
     ensure!(written == all, "{written} written");
-    is_kept(&url, id, &file).await
+    is_kept(&at, id, &file).await
 }
 
 async fn a_server_that_goes_away_is_waited_for(bus: Bus) -> Result<()> {
@@ -170,90 +172,89 @@ async fn a_server_that_goes_away_is_waited_for(bus: Bus) -> Result<()> {
     // The client finds the next one there.
     let port = free_port()?;
     let server = place.up(Some(port)).await?;
-    let url = server.url();
+    let at = Workspace::first_of(&server);
     let (id, file) = ("urn:doc:ledger", Large::new()?);
-    let mut child = adding(&url, id, &file.path)?;
-    some_arrived(&url, id, &mut child).await?;
+    let mut child = adding(&at, id, &file.path)?;
+    some_arrived(&at, id, &mut child).await?;
     server.kill9().await?;
     let _server = place.up(Some(port)).await?;
     let ended = tokio::time::timeout(BOUND, child.wait_with_output()).await??;
     ensure!(ended.status.success(), "{ended:?}");
     let told = String::from_utf8(ended.stderr)?;
     ensure!(told.contains("trying again"), "{told}");
-    is_kept(&url, id, &file).await
+    is_kept(&at, id, &file).await
 }
 
 /// Begins an upload of a file as the command does, and sends its first chunk.
-async fn begun(url: &str, id: &str, file: &Large) -> Result<Value> {
+async fn begun(at: &Workspace, id: &str, file: &Large) -> Result<Value> {
     let content = fs::read(&file.path)?;
     let begin = json!({"operation": "begin-upload", "total-size": content.len(), "chunk-size": CHUNK,
         "content-hash": file.hash,
         "document-metadata": {"id": id, "kind": "text/plain", "title": "Ledger"}});
-    let begun = library(url, begin).await?;
+    let begun = library(at, begin).await?;
     let first = json!({"operation": "upload-chunk", "upload-id": begun["upload-id"], "chunk-index": 0,
         "content": STANDARD.encode(&content[..CHUNK])});
-    let taken = library(url, first).await?;
+    let taken = library(at, first).await?;
     ensure!(taken["chunks-received"] == 1, "{taken}");
     Ok(begun)
 }
 
 async fn a_changed_file_is_another_upload(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let (url, id, mut file) = (server.url(), "urn:doc:ledger", Large::new()?);
-    begun(&url, id, &file).await?;
+    let at = Workspace::shared(bus).await?;
+    let (id, mut file) = ("urn:doc:ledger", Large::new()?);
+    begun(&at, id, &file).await?;
     let mut content = fs::read(&file.path)?;
     content[CHUNK * 2] = b'#';
     fs::write(&file.path, &content)?;
     file.hash = hash(&content);
-    let added = adding(&url, id, &file.path)?.wait_with_output();
+    let added = adding(&at, id, &file.path)?.wait_with_output();
     let added = tokio::time::timeout(BOUND, added).await??;
     ensure!(added.status.success(), "{added:?}");
     let all = CHUNKS as u64;
     let told = sent(&String::from_utf8(added.stdout)?)?;
     ensure!(told == (all, all), "{told:?}");
     // What was begun of the other content stays until its day is over.
-    ensure!(open(&url, id).await? == [1], "the upload of before");
+    ensure!(open(&at, id).await? == [1], "the upload of before");
     let other = json!({"operation": "list-uploads"});
-    let other = library(&url, other).await?;
+    let other = library(&at, other).await?;
     let abort = json!({"operation": "abort-upload",
         "upload-id": other["upload-sessions"][0]["upload-id"]});
-    library(&url, abort).await?;
-    is_kept(&url, id, &file).await
+    library(&at, abort).await?;
+    is_kept(&at, id, &file).await
 }
 
 async fn other_content_than_announced_is_refused(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let (url, id) = (server.url(), "urn:doc:announced");
+    let (at, id) = (Workspace::shared(bus).await?, "urn:doc:announced");
     let begin = |hash: &str| {
         json!({"operation": "begin-upload", "total-size": 3, "chunk-size": 3, "content-hash": hash,
             "document-metadata": {"id": id, "kind": "text/plain", "title": "t"}})
     };
-    let noise = library(&url, begin("abc")).await?;
+    let noise = library(&at, begin("abc")).await?;
     ensure!(
         noise["error"]["message"] == "content-hash: must be a SHA-256 in 64 hexadecimal digits",
         "{noise}"
     );
-    let upload = library(&url, begin(&hash(b"abc"))).await?;
+    let upload = library(&at, begin(&hash(b"abc"))).await?;
     ensure!(upload["missing-chunks"] == json!([0]), "{upload}");
     let upload = &upload["upload-id"];
     let chunk = json!({"operation": "upload-chunk", "upload-id": upload, "chunk-index": 0,
         "content": STANDARD.encode("abd")});
-    library(&url, chunk).await?;
+    library(&at, chunk).await?;
     let complete = json!({"operation": "complete-upload", "upload-id": upload});
-    let refused = library(&url, complete.clone()).await?;
+    let refused = library(&at, complete.clone()).await?;
     let message = refused["error"]["message"].as_str().unwrap_or_default();
     ensure!(message.contains("nothing of it is kept"), "{refused}");
-    let gone = library(&url, complete).await?;
+    let gone = library(&at, complete).await?;
     ensure!(gone["error"]["type"] == "not-found", "{gone}");
     let about = json!({"operation": "get-document-metadata", "document-id": id});
-    let none = library(&url, about).await?;
+    let none = library(&at, about).await?;
     ensure!(none["error"]["type"] == "not-found", "{none}");
-    ensure!(open(&url, id).await?.is_empty(), "an upload is left");
+    ensure!(open(&at, id).await?.is_empty(), "an upload is left");
 
     // Who says no hash is answered as ever.
     let plain = json!({"operation": "begin-upload", "total-size": 7, "chunk-size": 3,
         "document-metadata": {"id": id, "kind": "text/plain", "title": "t"}});
-    let mut plain = library(&url, plain).await?;
+    let mut plain = library(&at, plain).await?;
     let said = plain.as_object_mut().context("an object")?;
     said.remove("upload-id").context("an id")?;
     let ever = json!({"document-metadatas": [], "processing-metadatas": [], "chunk-size": 3,

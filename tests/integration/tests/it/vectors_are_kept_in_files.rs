@@ -6,22 +6,23 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use tg_testkit::process::tg;
 
-use crate::world::{Bus, on_both_buses, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, on_both_buses};
 
 const QUESTION: &str = "who keeps the tz database";
 
 async fn saved_loaded_and_unloaded(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("saved").to_string_lossy().into_owned();
 
-    tg(&url, &["load-sample-documents"])
+    place
+        .tg(&["load-sample-documents"])
         .await?
         .expect("Uncommon clocks (urn:demo:clocks): loaded")?;
-    tg(&url, &["load-sample-documents"])
+    place
+        .tg(&["load-sample-documents"])
         .await?
         .expect("(urn:demo:tz): loaded")?;
 
@@ -51,23 +52,22 @@ async fn saved_loaded_and_unloaded(bus: Bus) -> Result<()> {
             "tz",
             "--wait",
         ];
-        tg(&url, &line).await
+        place.tg(&line).await
     };
-    let (saved, processed) = tokio::join!(tg(&url, &line), process);
+    let (saved, processed) = tokio::join!(place.tg(&line), process);
     processed?.expect("complete")?;
     saved?.expect("Saved: 1 records, 1 chunks.")?;
 
     let near = |collection: &'static str| {
-        let url = url.clone();
+        let place = &place;
         async move {
-            tg(
-                &url,
-                &["invoke-document-embeddings", QUESTION, "-c", collection],
-            )
-            .await
+            place
+                .tg(&["invoke-document-embeddings", QUESTION, "-c", collection])
+                .await
         }
     };
-    tg(&url, &["load-doc-embeds", "-i", &file, "-C", "again"])
+    place
+        .tg(&["load-doc-embeds", "-i", &file, "-C", "again"])
         .await?
         .expect("Loaded: 1 records, 1 chunks.")?;
     let mut found = near("again").await?;
@@ -80,14 +80,17 @@ async fn saved_loaded_and_unloaded(bus: Bus) -> Result<()> {
     }
     found.expect("urn:chunk:")?;
 
-    tg(&url, &["put-de-core", "--id", "urn:kept", "-i", &file])
+    place
+        .tg(&["put-de-core", "--id", "urn:kept", "-i", &file])
         .await?
         .expect("1 document-embeddings")?;
-    tg(&url, &["load-de-core", "--id", "urn:kept", "-C", "core"])
+    place
+        .tg(&["load-de-core", "--id", "urn:kept", "-C", "core"])
         .await?
         .expect("Loaded: 1 chunks")?;
     near("core").await?.expect("urn:chunk:")?;
-    tg(&url, &["unload-de-core", "--id", "urn:kept", "-C", "core"])
+    place
+        .tg(&["unload-de-core", "--id", "urn:kept", "-C", "core"])
         .await?
         .expect("Unloaded: 1 chunks")?;
     let gone = near("core").await?;
@@ -97,20 +100,20 @@ async fn saved_loaded_and_unloaded(bus: Bus) -> Result<()> {
 
 /// All that is stored of a collection goes to a file, and from it into another collection, which then has the same.
 async fn what_is_stored_leaves_and_comes_back(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-    tg(&url, &["load-sample-documents"])
+    place
+        .tg(&["load-sample-documents"])
         .await?
         .expect("(urn:demo:clocks): loaded")?;
     let process = ["start-library-processing", "-d", "urn:demo:clocks"];
     let process = [&process[..], &["--id", "clocks", "--wait"]].concat();
-    tg(&url, &process).await?.expect("complete")?;
+    place.tg(&process).await?.expect("complete")?;
     for of in ["entities", "chunks"] {
         let save = async |collection: &str, file: &str| -> Result<Vec<Value>> {
             let line = ["save-vectors", "--of", of, "-C", collection, "-o", file];
-            tg(&url, &line).await?.expect("Saved: ")?;
+            place.tg(&line).await?.expect("Saved: ")?;
             let text = std::fs::read_to_string(file)?;
             let frames = text.lines().map(serde_json::from_str::<Value>);
             let frames = frames.collect::<serde_json::Result<Vec<_>>>()?;
@@ -133,7 +136,7 @@ async fn what_is_stored_leaves_and_comes_back(bus: Bus) -> Result<()> {
         let said = format!("Loaded: {} vectors.", all.len());
         // Twice: what is there already is there once.
         for _ in 0..2 {
-            tg(&url, &loaded).await?.expect(&said)?;
+            place.tg(&loaded).await?.expect(&said)?;
         }
         let again = save("again", &second).await?;
         ensure!(again == all, "{of}: {again:?} instead of {all:?}");

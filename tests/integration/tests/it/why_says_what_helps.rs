@@ -10,56 +10,56 @@ use tg_testkit::process::{client, tg};
 use tokio::time::Instant;
 
 use crate::a_user_is_asked::put;
-use crate::world::{Bus, World, on_both_buses, up};
+use crate::shared::Workspace;
+use crate::world::{Bus, World, on_both_buses};
 
 const TEXT: &str = "The old bridge over the Sell was built in 1429.";
 const DOCUMENT: &str = "urn:doc:bridge";
 /// Whatever these tests wait for comes within this.
 const BOUND: Duration = Duration::from_secs(60);
-/// A queue of the default flow that somebody reads.
-const QUEUE: &str = "triples-write--default--default--input";
 
 /// The lines that `tg why --json` tells.
-async fn why(url: &str, of: &[&str]) -> Result<Vec<Value>> {
+async fn why(place: &Workspace, of: &[&str]) -> Result<Vec<Value>> {
     let args = [&["why", "--json"], of].concat();
-    let told = tg(url, &args).await?;
+    let told = place.tg(&args).await?;
     serde_json::from_slice(told.stdout.as_bytes()).context(told.stderr)
 }
 
 async fn a_document_and_a_queue(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url();
+    let place = Workspace::shared(bus).await?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("bridge.txt");
     std::fs::write(&path, TEXT)?;
     let path = path.to_str().context("a path")?;
     let add = ["add-library-document", "--document-id", DOCUMENT, path];
-    tg(&url, &add).await?.expect("")?;
-    let told = why(&url, &["--document-id", DOCUMENT]).await?;
+    place.tg(&add).await?.expect("")?;
+    let told = why(&place, &["--document-id", DOCUMENT]).await?;
     let [one] = told.as_slice() else {
         anyhow::bail!("{told:?}");
     };
     ensure!(one["state"] == "unprocessed", "{one}");
     let command = one["command"].as_str().context("a command")?;
     let command: Vec<&str> = command.split(' ').skip(1).collect();
-    let helped = tg(&url, &[&command[..], &["--wait"]].concat()).await?;
+    let helped = place.tg(&[&command[..], &["--wait"]].concat()).await?;
     ensure!(helped.code == Some(0), "{}{}", helped.stdout, helped.stderr);
-    let told = why(&url, &["--document-id", DOCUMENT]).await?;
+    let told = why(&place, &["--document-id", DOCUMENT]).await?;
     ensure!(
         told.len() == 1 && told[0]["state"] == "complete",
         "{told:?}"
     );
     ensure!(told[0].get("command").is_none(), "{told:?}");
-    let unknown = tg(&url, &["why", "--document-id", "urn:doc:none"]).await?;
+    let unknown = place.tg(&["why", "--document-id", "urn:doc:none"]).await?;
     ensure!(unknown.code == Some(3), "{}", unknown.stdout);
 
-    let told = why(&url, &["--queue", QUEUE]).await?;
+    // One that somebody reads.
+    let queue = format!("triples-write--{}--default--input", place.id);
+    let told = why(&place, &["--queue", &queue]).await?;
     let states: Vec<&str> = told
         .iter()
         .filter_map(|line| line["state"].as_str())
         .collect();
     ensure!(states == ["running", "empty", "attached"], "{told:?}");
-    let unknown = tg(&url, &["why", "--queue", "none"]).await?;
+    let unknown = place.tg(&["why", "--queue", "none"]).await?;
     ensure!(
         unknown.stderr.contains("--queue: no flow"),
         "{}",
@@ -69,10 +69,10 @@ async fn a_document_and_a_queue(bus: Bus) -> Result<()> {
 }
 
 /// Asks until there is one line of a subject with this state.
-async fn until(url: &str, of: &[&str], state: &str) -> Result<Value> {
+async fn until(place: &Workspace, of: &[&str], state: &str) -> Result<Value> {
     let end = Instant::now() + BOUND;
     loop {
-        let told = why(url, of).await.unwrap_or_default();
+        let told = why(place, of).await.unwrap_or_default();
         if let Some(line) = told.iter().find(|line| line["state"] == state) {
             return Ok(line.clone());
         }
@@ -82,10 +82,10 @@ async fn until(url: &str, of: &[&str], state: &str) -> Result<Value> {
 }
 
 /// Runs the command that a line names.
-async fn helped(url: &str, line: &Value) -> Result<()> {
+async fn helped(place: &Workspace, line: &Value) -> Result<()> {
     let command = line["command"].as_str().context(line.to_string())?;
     let words: Vec<&str> = command.split(' ').skip(1).collect();
-    let helped = tg(url, &words).await?;
+    let helped = place.tg(&words).await?;
     ensure!(helped.code == Some(0), "{command}: {helped:?}");
     Ok(())
 }
@@ -94,7 +94,7 @@ async fn helped(url: &str, line: &Value) -> Result<()> {
 async fn a_request(bus: Bus) -> Result<()> {
     let slow = Rule::always(Reply::text("late")).delayed(BOUND);
     let world = World::with(bus, vec![slow]).await?;
-    let url = world.server.url();
+    let (url, place) = (world.server.url(), Workspace::first_of(&world.server));
     let asked = client()?
         .post(format!("{url}api/v1/flow/default/service/text-completion"))
         .header("x-request-id", "slow-1")
@@ -102,7 +102,7 @@ async fn a_request(bus: Bus) -> Result<()> {
         .timeout(BOUND * 2)
         .send();
     let looked = async {
-        let line = until(&url, &["--request-id", "slow-1"], "answering").await?;
+        let line = until(&place, &["--request-id", "slow-1"], "answering").await?;
         let detail = line["detail"].as_str().context("a detail")?;
         ensure!(
             detail.starts_with("text-completion works on it for "),
@@ -112,7 +112,7 @@ async fn a_request(bus: Bus) -> Result<()> {
         // It is not detached, and on no list.
         let listed = tg(&url, &["list-requests", "--json"]).await?;
         ensure!(!listed.stdout.contains("slow-1"), "{}", listed.stdout);
-        helped(&url, &line).await
+        helped(&place, &line).await
     };
     let (asked, looked) = tokio::join!(asked, looked);
     looked?;
@@ -128,7 +128,7 @@ async fn a_run(bus: Bus) -> Result<()> {
     let mut rules = two_step_react("pay", json!({"bill": "7"}), 1);
     rules.insert(1, Rule::always(Reply::text("hm")).delayed(BOUND).times(1));
     let world = World::with(bus, rules).await?;
-    let url = world.server.url();
+    let (url, place) = (world.server.url(), Workspace::first_of(&world.server));
     let mcp = McpServer::start().await?;
     put(&url, &mcp).await?;
     let ask = async |name: &str| -> Result<()> {
@@ -142,22 +142,22 @@ async fn a_run(bus: Bus) -> Result<()> {
         Ok(())
     };
     ask("thinks").await?;
-    let line = until(&url, &["--request-id", "thinks"], "thinking").await?;
+    let line = until(&place, &["--request-id", "thinks"], "thinking").await?;
     let detail = line["detail"].as_str().context("a detail")?;
     ensure!(
         detail.starts_with("step 1 waits for the model 'scripted', since "),
         "{line}"
     );
     ensure!(line["command"] == "tg route --explain -f default", "{line}");
-    helped(&url, &line).await?;
+    helped(&place, &line).await?;
     let thinks = line["subject"].as_str().context("a run")?.to_owned();
     let cancelled = tg(&url, &["cancel", &thinks]).await?;
     ensure!(cancelled.code == Some(0), "{cancelled:?}");
-    let line = until(&url, &["--run", &thinks], "cancelled").await?;
+    let line = until(&place, &["--run", &thinks], "cancelled").await?;
     ensure!(line["command"] == format!("tg attach {thinks}"), "{line}");
 
     ask("asks").await?;
-    let line = until(&url, &["--request-id", "asks"], "asks").await?;
+    let line = until(&place, &["--request-id", "asks"], "asks").await?;
     let detail = line["detail"].as_str().context("a detail")?;
     ensure!(
         detail.contains("whether the tool 'pay' may be used; until "),
@@ -169,11 +169,11 @@ async fn a_run(bus: Bus) -> Result<()> {
         "{line}"
     );
     ensure!(mcp.count("pay") == 0, "used before the user was asked");
-    helped(&url, &line).await?;
-    let line = until(&url, &["--run", &asks], "ended").await?;
+    helped(&place, &line).await?;
+    let line = until(&place, &["--run", &asks], "ended").await?;
     ensure!(line["detail"] == "it is over", "{line}");
     ensure!(mcp.count("pay") == 1, "not used");
-    helped(&url, &line).await?;
+    helped(&place, &line).await?;
     let shown = tg(&url, &["why", "--run", &asks]).await?;
     ensure!(shown.stdout.contains("it is over"), "{shown:?}");
     let unknown = tg(&url, &["why", "--run", "none"]).await?;

@@ -204,7 +204,7 @@ pub(crate) async fn stream_joined(
 /// `POST /langgraph/runs/wait`: one question, of which nothing is kept.
 pub(crate) async fn stateless(asked: Asked, body: HttpBody) -> Response {
     answered(asked, |caller| async move {
-        let (_, mut values, result) = read_run(&caller, body).await?;
+        let (_, mut values, result) = ask_once(&caller, body).await?;
         values["messages"][1]["response_metadata"] =
             json!({"model_name": result.model, "finish_reason": result.finish_reason});
         Ok(caller.reply(&values).await)
@@ -215,7 +215,7 @@ pub(crate) async fn stateless(asked: Asked, body: HttpBody) -> Response {
 /// `POST /langgraph/runs/stream`: the same, as events once the answer is there.
 pub(crate) async fn stateless_stream(asked: Asked, body: HttpBody) -> Response {
     answered(asked, |caller| async move {
-        let (run, values, result) = read_run(&caller, body).await?;
+        let (run, values, result) = ask_once(&caller, body).await?;
         let told = Told::new(run.modes, ("", &result.request_id), &run.assistant);
         Ok(Stream::new(caller, String::new(), told).whole(&result.content, &values))
     })
@@ -223,7 +223,7 @@ pub(crate) async fn stateless_stream(asked: Asked, body: HttpBody) -> Response {
 }
 
 /// Asks one question outside of any thread.
-async fn read_run(caller: &Caller, body: HttpBody) -> Result<(Run, Value, TurnResult), Object> {
+async fn ask_once(caller: &Caller, body: HttpBody) -> Result<(Run, Value, TurnResult), Object> {
     let (body, _reading) = caller.body(body).await?;
     let run = Run::read(&body).map_err(unfit)?;
     if run.head.is_some() {
