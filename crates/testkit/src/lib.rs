@@ -26,4 +26,5 @@ pub mod services;
 pub mod shared_node;
 pub mod shared_system;
 pub mod socket;
+mod started;
 pub mod topology;

@@ -14,8 +14,9 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::time::Instant;
 
 use crate::noted::Noted;
-use crate::process::{Launch, PAUSE, READY, Terminal, client, is_ready};
+use crate::process::{Launch, PAUSE, READY, Terminal, client};
 use crate::shared_node::VirtualHost;
+use crate::started::is_ready;
 
 /// Ends the process `$2` when `$1` has ended, then removes the folder `$3` and the file `$4`. If `$2` ends first, its folder stays as
 /// long as `$1`, for its log.
