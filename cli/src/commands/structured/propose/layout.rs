@@ -26,6 +26,8 @@ const RECORDS: u64 = 50;
 const CELL: usize = 64;
 /// Delimiters of columns, the more usual one first.
 const DELIMITERS: [u8; 4] = *b",;\t|";
+/// The quote of cells.
+const QUOTE: u8 = b'"';
 /// How deep in a JSON document an array of records is looked for.
 const DEEP: usize = 3;
 /// Different paths of elements that are counted.
@@ -88,6 +90,10 @@ fn beginning(path: &Path) -> Result<Vec<u8>> {
 /// A file read with one delimiter.
 struct Tried {
     delimiter: u8,
+    /// The quote of cells; `None`: they have none.
+    quote: Option<u8>,
+    /// A cell holds the end of a line, or a tab.
+    joined: bool,
     /// Records with as many cells as the first, which has several.
     alike: usize,
     /// The first records.
@@ -101,7 +107,7 @@ fn csv(path: &Path, encoding: Encoding, beginning: &[u8]) -> Result<Value> {
     let mut best: Option<Tried> = None;
     let mut fault = None;
     for delimiter in told.map_or_else(|| DELIMITERS.to_vec(), |told| vec![told]) {
-        let tried = match try_delimiter(path, encoding, delimiter, skip_rows) {
+        let tried = match try_quotes(path, encoding, delimiter, skip_rows) {
             Ok(tried) => tried,
             Err(error) => {
                 fault = fault.or(Some(error));
@@ -115,7 +121,10 @@ fn csv(path: &Path, encoding: Encoding, beginning: &[u8]) -> Result<Value> {
         }
     }
     let Some(Tried {
-        delimiter, rows, ..
+        delimiter,
+        quote,
+        rows,
+        ..
     }) = best
     else {
         return Err(fault.unwrap_or_else(|| Error::file(path, "is empty")));
@@ -131,12 +140,34 @@ fn csv(path: &Path, encoding: Encoding, beginning: &[u8]) -> Result<Value> {
     if skip_rows > 0 {
         options["skip_rows"] = skip_rows.into();
     }
+    if quote.is_none() {
+        options["quote_char"] = "".into();
+    }
     Ok(options)
 }
 
-fn try_delimiter(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64) -> Result<Tried> {
+/// Values between tabs have no quotes by their standard, and some writers quote them all the same. They have none where quotes would
+/// join lines of which each is a record by itself.
+fn try_quotes(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64) -> Result<Tried> {
+    let quoted = try_delimiter(path, encoding, (delimiter, Some(QUOTE)), skip_rows);
+    if delimiter != b'\t' || quoted.as_ref().is_ok_and(|tried| !tried.joined) {
+        return quoted;
+    }
+    match try_delimiter(path, encoding, (delimiter, None), skip_rows) {
+        Ok(bare) if bare.alike > 0 && bare.alike == bare.rows.len() => Ok(bare),
+        _ => quoted,
+    }
+}
+
+fn try_delimiter(
+    path: &Path,
+    encoding: Encoding,
+    (delimiter, quote): (u8, Option<u8>),
+    skip_rows: u64,
+) -> Result<Tried> {
     let format = Format::Csv(CsvOptions {
         delimiter,
+        quote,
         skip_rows,
         has_header: false,
         ..CsvOptions::default()
@@ -146,11 +177,13 @@ fn try_delimiter(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64)
         format: &format,
         encoding,
     };
-    let (mut alike, mut count) = (0, 0);
+    let (mut alike, mut count, mut joined) = (0, 0, false);
     let mut rows: Vec<Vec<String>> = Vec::new();
     input.each(&mut |_| Ok(()), &mut |record| {
         count += 1;
         if let Ok(fields) = record.fields {
+            let mut texts = fields.values().filter_map(Value::as_str);
+            joined |= texts.any(|text| text.contains(['\n', '\t']));
             // Columns without a header are called field_1 and so on.
             let cell = |at: usize| {
                 let cell = fields.get(&format!("field_{at}"))?.as_str()?;
@@ -165,6 +198,8 @@ fn try_delimiter(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64)
     })?;
     Ok(Tried {
         delimiter,
+        quote,
+        joined,
         alike,
         rows,
     })
@@ -346,6 +381,24 @@ mod tests {
         assert_eq!(told["encoding"], "utf-8");
         assert!(of("x.csv", b"\xff\xfea\0").is_err());
         assert!(of("x.csv", b"\xef\xbb\xbf \n").is_err());
+    }
+
+    #[test]
+    fn values_between_tabs_have_quotes_only_where_these_join_no_records() {
+        for (text, quote) in [
+            (
+                "id\tnote\n1\t\"open\n2\tb\n3\tsaid \"hi\"\n4\tc\n",
+                Some(""),
+            ),
+            ("id\tnote\n1\ta\n2\t\"never ends\n", Some("")),
+            ("id\tnote\n1\t5'9\" tall\n2\tb\n", None),
+            ("id\tnote\n1\t\"a \"\"b\"\"\"\n2\tb\n", None),
+            ("id\tnote\n1\t\"two\nlines\"\n2\tb\n", None),
+        ] {
+            let format = of("x.tsv", text.as_bytes()).expect("found");
+            assert_eq!(format["options"]["delimiter"], "\\t", "{text}");
+            assert_eq!(format["options"]["quote_char"].as_str(), quote, "{text}");
+        }
     }
 
     #[test]
