@@ -9,6 +9,7 @@ use std::path::Path;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::{Value, json};
+use tg_document::kind::{self as content, HEAD, Kind, Refusal};
 use tg_document::text::leniently;
 
 use super::header::names_columns;
@@ -43,6 +44,9 @@ pub(super) fn layout(path: &Path) -> Result<Value> {
     if beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff") {
         return Err(Error::file(path, "is UTF-16; save it as UTF-8"));
     }
+    if let Some(what) = no_table(&beginning) {
+        return Err(Error::file(path, format!("is {what}; save it as CSV")));
+    }
     let charset = charset(&beginning);
     let encoding = Encoding::named(&charset).unwrap_or(Encoding::Utf8);
     let first = beginning
@@ -56,6 +60,17 @@ pub(super) fn layout(path: &Path) -> Result<Value> {
         _ => ("csv", csv(path, encoding, &beginning)?),
     };
     Ok(json!({"type": options.0, "encoding": charset, "options": options.1}))
+}
+
+/// What a file is that has no records in text, by its first bytes and whatever it is called.
+fn no_table(beginning: &[u8]) -> Option<&'static str> {
+    let head = beginning.get(..HEAD).unwrap_or(beginning);
+    match content::detect(head, "") {
+        Err(Refusal::NotRead(what)) => Some(what),
+        Ok(Kind::Pdf) => Some("a PDF"),
+        Ok(Kind::Docx) => Some("a Word document"),
+        _ => None,
+    }
 }
 
 /// The charset, as a descriptor names it: UTF-8, else what the bytes suggest. UTF-8 with a fault in it stays UTF-8, so that
@@ -381,6 +396,24 @@ mod tests {
         assert_eq!(told["encoding"], "utf-8");
         assert!(of("x.csv", b"\xff\xfea\0").is_err());
         assert!(of("x.csv", b"\xef\xbb\xbf \n").is_err());
+    }
+
+    #[test]
+    fn a_spreadsheet_says_what_it_is_whatever_it_is_called() {
+        for (bytes, what) in [
+            (&b"PK\x03\x04........\0xl/workbook.xml"[..], "a spreadsheet"),
+            (
+                b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+                "an Office file from before 2007",
+            ),
+            (b"%PDF-1.7\n", "a PDF"),
+        ] {
+            let told = of("x.csv", bytes).expect_err("refused").to_string();
+            assert!(
+                told.contains(&format!("is {what}; save it as CSV")),
+                "{told}"
+            );
+        }
     }
 
     #[test]
