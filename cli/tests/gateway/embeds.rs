@@ -230,7 +230,7 @@ async fn what_a_store_did_not_take_is_told_and_fails_the_command() {
     let frame = json!({"metadata": {"id": "r", "collection": "c"}, "schema_name": "s",
         "values": [{"n": "1"}, {"n": "x"}]});
     fs::write(&rows, format!("{frame}\n").repeat(4)).expect("written");
-    let triple = |n: usize| format!("<urn:{n}> <urn:p> <urn:o> .\n");
+    let triple = |n: usize| format!("<urn:{n}> <urn:p> \"words\" .\n");
     let lines: String = (0..2500).map(triple).collect();
     fs::write(&triples, lines).expect("written");
     let (rows, triples) = (
@@ -277,5 +277,17 @@ async fn what_a_store_did_not_take_is_told_and_fails_the_command() {
         "{}",
         ran.talk
     );
+    assert!(ran.result.is_err());
+
+    let ran = fake
+        .tg(&["load-knowledge", "-f", "choosy", "-i", "urn:d", triples])
+        .await;
+    for told in [
+        "line 1002 (triples 1002) refused: n: must be a number",
+        "line 102 (contexts 102) refused: n: must be a number",
+        "lines 201 to 300 (contexts 201 to 300) not confirmed",
+    ] {
+        assert!(ran.talk.contains(told), "{}", ran.talk);
+    }
     assert!(ran.result.is_err());
 }

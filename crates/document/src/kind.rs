@@ -210,6 +210,9 @@ pub fn detect(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
     if !looks_like_text(head) {
         return Err(Refusal::Binary);
     }
+    if is_packed_mail(head) {
+        return Err(Refusal::NotRead("an e-mail with attachments"));
+    }
     if is_html(head) || matches!(declared.as_str(), HTML | "application/xhtml+xml") {
         return Ok(Kind::Html);
     }
@@ -236,16 +239,50 @@ fn is_pdf(head: &[u8], declared: bool) -> bool {
 }
 
 fn zipped(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
-    if declared == DOCX || contains(head, b"word/") {
+    if declared == DOCX || has_folder(head, b"word") {
         return Ok(Kind::Docx);
     }
-    let known: [(&[u8], _); 3] = [
-        (b"xl/", "a spreadsheet"),
-        (b"ppt/", "a presentation"),
-        (b"mimetypeapplication/", "an e-book or OpenDocument file"),
+    let what = if has_folder(head, b"xl") {
+        "a spreadsheet"
+    } else if has_folder(head, b"ppt") {
+        "a presentation"
+    } else if contains(head, b"mimetypeapplication/") {
+        "an e-book or OpenDocument file"
+    } else {
+        "an archive"
+    };
+    Err(Refusal::NotRead(what))
+}
+
+/// Whether a name of an entry begins with a folder. Some writers part folders by backslashes. A longer word that ends so is another
+/// folder.
+fn has_folder(head: &[u8], folder: &[u8]) -> bool {
+    let mut names = head.windows(folder.len() + 2);
+    names.any(|window| match window {
+        [before, name @ .., b'/' | b'\\'] => name == folder && !before.is_ascii_alphanumeric(),
+        _ => false,
+    })
+}
+
+/// Whether it is a message with attachments in base64, or a page that a browser saved as one: as a text it would be neither. Other
+/// messages are texts.
+fn is_packed_mail(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let mut lines = text.lines();
+    // The first line is a header, or what a mailbox writes before one.
+    let is_header = |line: &str| {
+        let name = line.split_once(':').map_or("", |(name, _)| name);
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    let begins = lines
+        .next()
+        .is_some_and(|line| line.starts_with("from ") || is_header(line));
+    let has = |start: &str| text.lines().any(|line| line.starts_with(start));
+    let packed = [
+        "content-transfer-encoding: base64",
+        "content-type: multipart/related",
     ];
-    let what = known.iter().find(|(part, _)| contains(head, part));
-    Err(Refusal::NotRead(what.map_or("an archive", |found| found.1)))
+    begins && has("mime-version:") && packed.iter().any(|start| has(start))
 }
 
 fn is_html(head: &[u8]) -> bool {
@@ -298,6 +335,39 @@ mod tests {
         assert_eq!(
             detect(b"PK\x03\x04....[Content_Types].xml", DOCX),
             Ok(Kind::Docx)
+        );
+    }
+
+    #[test]
+    fn messages_with_attachments_are_no_texts() {
+        let mail = |kind: &str, encoding: &str| {
+            format!(
+                "Received: from a by b\r\nFrom: Ann <a@b.c>\r\nMIME-Version: 1.0\r\n\
+                 Content-Type: multipart/{kind}; boundary=x\r\n\r\n--x\r\n\
+                 Content-Type: text/html\r\nContent-Transfer-Encoding: {encoding}\r\n\r\nPGh0\r\n"
+            )
+        };
+        for (kind, encoding) in [("mixed", "base64"), ("related", "quoted-printable")] {
+            let told = detect(mail(kind, encoding).as_bytes(), "message/rfc822").unwrap_err();
+            assert_eq!(told, Refusal::NotRead("an e-mail with attachments"));
+        }
+        let plain = mail("alternative", "quoted-printable");
+        assert_eq!(detect(plain.as_bytes(), ""), Ok(Kind::Text));
+        // About mail, and no mail.
+        let about = format!("How mail is written\n\n{}", mail("mixed", "base64"));
+        assert_eq!(detect(about.as_bytes(), "text/plain"), Ok(Kind::Text));
+    }
+
+    #[test]
+    fn folders_of_archives_are_known_by_their_whole_name() {
+        let zip = |name: &str| format!("PK\x03\x04........\0{name}");
+        let of = |name: &str| detect(zip(name).as_bytes(), "");
+        assert_eq!(of("word\\document.xml"), Ok(Kind::Docx));
+        assert_eq!(of("/word/document.xml"), Ok(Kind::Docx));
+        assert_eq!(of("keyword/a.txt"), Err(Refusal::NotRead("an archive")));
+        assert_eq!(
+            of("xl\\workbook.xml"),
+            Err(Refusal::NotRead("a spreadsheet"))
         );
     }
 

@@ -32,6 +32,8 @@ pub struct McpServer {
     pub calls: Mutex<Vec<Value>>,
     /// What it says of its tools, in pages; nothing: it has none to list.
     pub listed: Mutex<Vec<Vec<Value>>>,
+    /// The page that each page says comes next, in place of the one that does.
+    pub next: Mutex<Option<String>>,
     /// How often it was asked for them.
     pub lists: AtomicUsize,
     /// What `document` answers with.
@@ -85,6 +87,9 @@ impl McpServer {
         let mut page = json!({"tools": pages.get(at).cloned().unwrap_or_default()});
         if at + 1 < pages.len() {
             page["nextCursor"] = (at + 1).to_string().into();
+        }
+        if let Some(next) = self.next.lock().as_deref() {
+            page["nextCursor"] = next.into();
         }
         page
     }

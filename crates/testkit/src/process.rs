@@ -405,7 +405,7 @@ impl Server {
 
     /// Leaves a process that [stays](Launch::staying). Returns the folder of its data (`data`) and of what it writes to stderr (`log`),
     /// which nobody removes.
-    pub(crate) fn leave(mut self) -> PathBuf {
+    pub(crate) fn leave(&mut self) -> PathBuf {
         self.scratch.disable_cleanup(true);
         self.scratch.path().to_path_buf()
     }

@@ -99,12 +99,12 @@ impl SharedSystem {
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     }
 
-    /// Whether its process is still there. Its number may be another's by now, and so may its port.
+    /// Whether its process is still there. Its number may be another's by now.
     fn runs(&self) -> bool {
         let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
-        let listens = format!("127.0.0.1:{}", self.port);
+        let data = self.folder.join("data");
         line.split(|byte| *byte == 0)
-            .any(|word| word == listens.as_bytes())
+            .any(|word| word == data.as_os_str().as_encoded_bytes())
     }
 
     /// Waits until its default flow serves.
@@ -138,21 +138,22 @@ async fn start(deployment: Deployment, noted: &Noted) -> Result<SharedSystem> {
     };
     // In a session of its own: a runner that ends a test ends its process group.
     let launch = Launch::up().terminal(Terminal::None).staying();
-    let server = launch.over(host.as_ref()).spawn().await?;
-    let system = SharedSystem {
-        port: server.port(),
+    let mut server = launch.over(host.as_ref()).spawn().await?;
+    let mut system = SharedSystem {
+        port: 0,
         pid: server.pid().context("the shared system ended at once")?,
         folder: server.leave(),
     };
     let started = async {
         watch(&system, noted, host)?;
-        system.serves().await
+        server.wait_ready().await
     };
     if let Err(fault) = started.await {
         let pid = system.pid.to_string();
         Command::new("kill").args(["-KILL", &pid]).status()?;
         return Err(fault);
     }
+    system.port = server.port();
     Ok(system)
 }
 

@@ -274,6 +274,7 @@ async fn entities_keep_what_is_known_of_them(place: Place) {
             context(None, "of nobody"),
             context(Some(Term::literal("e")), ""),
             context(Some(Term::literal("e")), "said"),
+            context(None, "of nobody"),
         ],
     };
     system.flow.write("entity-contexts-load", &record).await;
@@ -289,7 +290,8 @@ async fn entities_keep_what_is_known_of_them(place: Place) {
     );
     assert_eq!(entities[0].rdf_type, ["urn:T"]);
     let aside = system.flow.dead_letter().await;
-    assert_eq!(aside.detail, "entities[1].entity: is required");
+    let each = "entities[1].entity: is required; entities[4].entity: is required";
+    assert_eq!(aside.detail, each);
 }
 
 async fn rows_are_embedded_by_the_indexes_of_their_schema(place: Place) {

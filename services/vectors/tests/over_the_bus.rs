@@ -210,10 +210,13 @@ async fn another_model_is_refused_both_ways_and_bad_points_do_not_hold_up_good_o
     let (system, _dir) = start(&place, Config::new()).await;
     let urn = Term::iri("urn:x:1");
     let bad = EntityEmbeddings::default();
-    let record = graph("k", "m/2", vec![entity(urn.clone(), &[1.0, 0.0]), bad]);
+    let empty = entity(Term::iri("urn:x:3"), &[]);
+    let points = vec![entity(urn.clone(), &[1.0, 0.0]), bad, empty];
+    let record = graph("k", "m/2", points);
     system.write(GRAPH_STORE, &record).await;
     let aside = system.dead_letter_reason().await;
-    assert!(aside.contains("entities[1].entity: is required"), "{aside}");
+    let each = "entities[1].entity: is required; entities[2].vector: is empty";
+    assert!(aside.contains(each), "{aside}");
     let ask = ask_graph(&[1.0, 0.0]);
     assert_eq!(entities(&system, &ask).await, [urn]);
 

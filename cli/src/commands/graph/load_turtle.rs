@@ -66,7 +66,7 @@ pub struct LoadTurtle {
     /// How often a broken import is tried again
     #[arg(long, default_value_t = 2, value_name = "COUNT")]
     retries: u32,
-    /// Turtle files; .nt, .nq and .trig files are read as what they are
+    /// Turtle files; .nt, .nq, .trig and .jsonld files are read as what they are
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use oxigraph::io::{RdfFormat, RdfParser};
+use oxigraph::io::{JsonLdProfileSet, RdfFormat, RdfParser};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::Value;
 use tg_schemas::Triple;
@@ -80,12 +80,15 @@ impl RdfFile {
         Ok(found)
     }
 
-    /// The file behind its byte order mark.
+    /// The file behind its byte order mark, unless its first bytes say that it is something else.
     fn opened(&self) -> Result<BufReader<File>> {
         let wrong = |error| Error::file(&self.path, error);
         let mut reader = BufReader::new(self.file.try_clone().map_err(wrong)?);
         pass_mark(&mut reader).map_err(wrong)?;
-        Ok(reader)
+        match not_read(reader.fill_buf().map_err(wrong)?) {
+            Some(why) => Err(Error::file(&self.path, why)),
+            None => Ok(reader),
+        }
     }
 
     fn each_of(mut self, reader: impl Read, mut take: impl FnMut(Triple) -> bool) -> Result<()> {
@@ -137,6 +140,23 @@ fn base_of(path: &Path) -> Option<String> {
     Some(format!("file://{path}"))
 }
 
+/// Why a file is not read that begins so: the error of the parser would be about its first character.
+fn not_read(head: &[u8]) -> Option<&'static str> {
+    let text = head.trim_ascii_start();
+    if text.starts_with(b"<?xml ")
+        || text.starts_with(b"<rdf:RDF\n")
+        || text.starts_with(b"<rdf:RDF ")
+    {
+        Some("is RDF/XML, which is not read; convert it to Turtle")
+    } else if head.starts_with(b"\x1f\x8b") {
+        Some("is compressed; unpack it first")
+    } else if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        Some("is UTF-16; save it as UTF-8")
+    } else {
+        None
+    }
+}
+
 /// The format by the name of the file; Turtle where the name says nothing.
 fn format_of(path: &Path) -> RdfFormat {
     let extension = path.extension().and_then(|extension| extension.to_str());
@@ -144,6 +164,9 @@ fn format_of(path: &Path) -> RdfFormat {
         Some("nt") => RdfFormat::NTriples,
         Some("nq") => RdfFormat::NQuads,
         Some("trig") => RdfFormat::TriG,
+        Some("jsonld") => RdfFormat::JsonLd {
+            profile: JsonLdProfileSet::empty(),
+        },
         _ => RdfFormat::Turtle,
     }
 }
@@ -254,6 +277,30 @@ mod tests {
     fn named_graphs_of_trig_are_kept() {
         let triples = parse("a.trig", "<urn:g> { <urn:s> <urn:p> <urn:o> }").expect("parsed");
         assert_eq!(triples[0]["g"], "urn:g");
+    }
+
+    #[test]
+    fn json_ld_is_known_by_the_name_of_the_file() {
+        let text = r#"{"@id": "urn:s", "urn:p": {"@id": "urn:o"}}"#;
+        let triples = parse("a.jsonld", text).expect("parsed");
+        assert_eq!(triples.len(), 1);
+        assert_eq!(triples[0]["o"]["i"], "urn:o");
+    }
+
+    #[test]
+    fn what_is_another_kind_of_file_says_so() {
+        for (name, text, told) in [
+            ("a.owl", "<?xml version=\"1.0\"?>\n<rdf:RDF/>", "RDF/XML"),
+            ("a.ttl", "\u{feff} <rdf:RDF xmlns:rdf=\"x\"/>", "RDF/XML"),
+        ] {
+            let error = parse(name, text).expect_err("refused").to_string();
+            assert!(error.contains(told) && error.contains(name), "{error}");
+        }
+        assert!(not_read(b"\x1f\x8b\x08").is_some_and(|why| why.contains("compressed")));
+        assert!(not_read(b"\xff\xfe<\0").is_some_and(|why| why.contains("UTF-16")));
+        for fine in [&b"<?xml=1> <urn:p> 1 ."[..], b"<rdf:RDF> a <urn:c> .", b""] {
+            assert_eq!(not_read(fine), None);
+        }
     }
 
     #[test]

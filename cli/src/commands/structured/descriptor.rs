@@ -235,14 +235,19 @@ fn read_csv(options: &DescriptorNode<'_>) -> Read<CsvOptions> {
             _ => Err(options.wrong(key, "must be one ASCII character")),
         },
     };
-    let quote = byte("quote_char", b'"')?;
+    let quote = match options.text("quote_char")?.as_deref() {
+        Some("") => None,
+        _ => Some(byte("quote_char", b'"')?),
+    };
     let delimiter = byte("delimiter", b',')?;
-    if quote == delimiter {
+    if quote == Some(delimiter) {
         return Err(options.wrong("delimiter", "is the same as quote_char"));
     }
     // A quote that escapes itself is a doubled quote, which is always understood.
     let escape = match options.text("escape_char")? {
-        Some(text) if !text.is_empty() => Some(byte("escape_char", b'\\')?).filter(|e| *e != quote),
+        Some(text) if !text.is_empty() => {
+            Some(byte("escape_char", b'\\')?).filter(|e| Some(*e) != quote)
+        }
         _ => None,
     };
     Ok(CsvOptions {

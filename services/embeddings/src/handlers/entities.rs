@@ -8,7 +8,7 @@ use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{EntityContext, EntityContexts, EntityEmbeddings, GraphEmbeddings, Metadata};
 use tg_schemas::processors::graph_embeddings;
-use tg_schemas::{Error, ErrorCode, Term};
+use tg_schemas::{Error, ErrorCode, Term, faults};
 
 use super::Group;
 use super::batch::{Batcher, Item, Stage};
@@ -35,13 +35,14 @@ impl RecordConsumer<EntityContexts> for Entities {
         let metadata = record.metadata.unwrap_or_default();
         cx.subject(&metadata.id);
         let group = Group::of(&cx, &metadata, "");
-        let (mut items, mut missing, mut blank) = (Vec::new(), None, None);
+        let (mut items, mut missing, mut blank) = (Vec::new(), Vec::new(), Vec::new());
         for (at, mut of) in record.entities.into_iter().enumerate() {
             // Several records become one: what its store refuses is found here, so that it is told of its own record alone.
             if of.entity.as_ref().is_none_or(Term::is_empty) {
-                missing.get_or_insert(at);
+                missing.push(format!("entities[{at}].entity: is required"));
             } else if of.context.trim().is_empty() {
-                blank.get_or_insert(at);
+                let why = "must not be blank: no vector is made of it";
+                blank.push(format!("entities[{at}].context: {why}"));
             } else {
                 if of.chunk_id.is_empty() {
                     of.chunk_id.clone_from(&metadata.id);
@@ -63,19 +64,14 @@ impl RecordConsumer<EntityContexts> for Entities {
             for item in &mut items {
                 item.receipt = Some(receipt.clone());
             }
-            if let Some(at) = blank {
-                let why =
-                    format!("entities[{at}].context: must not be blank: no vector is made of it");
+            if let Some(why) = faults::joined(blank) {
                 cx.not_kept(Error::new(ErrorCode::BadRequest, why));
             }
         }
         self.0.handle(&cx, group, items, &Output).await?;
-        match missing {
+        match faults::joined(missing) {
             None => Ok(()),
-            Some(at) => {
-                let text = format!("entities[{at}].entity: is required");
-                Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text)))
-            }
+            Some(text) => Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text))),
         }
     }
 }

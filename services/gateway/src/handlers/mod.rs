@@ -13,6 +13,7 @@ pub(crate) mod documents;
 pub(crate) mod edge;
 mod export;
 pub(crate) mod flow_service;
+mod forwarded;
 mod frame_heads;
 #[cfg(test)]
 mod fuzz;

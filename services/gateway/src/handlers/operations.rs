@@ -145,13 +145,7 @@ async fn streamed<O: Operation>(
         let event = outlet.hold(event(part)).await;
         Some((event, (!last).then_some((None, running, outlet))))
     });
-    let mut response = sse::kept_alive(events, app.options.heartbeat);
-    let unbuffered = (
-        HeaderName::from_static("x-accel-buffering"),
-        HeaderValue::from_static("no"),
-    );
-    response.headers_mut().extend([unbuffered]);
-    Ok(response)
+    Ok(sse::kept_alive(events, app.options.heartbeat))
 }
 
 /// A part as an event with its name.

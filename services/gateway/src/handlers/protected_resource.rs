@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::forwarded;
 use super::mcp_target::target;
 use crate::call::Meta;
 use crate::engine::mcp::tools::TOOLS;
@@ -18,8 +19,6 @@ use crate::state::{App, Shared};
 const ENDPOINT: &str = "/mcp";
 /// Where the document about it is.
 const DOCUMENT: &str = "/.well-known/oauth-protected-resource/mcp";
-/// How a proxy in front says that its clients speak TLS to it. It goes into the answer to the same client and nowhere else.
-const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
 /// The document.
 pub(crate) async fn metadata(
@@ -73,13 +72,8 @@ fn scopes() -> Vec<&'static str> {
 
 /// The address by which the client came, as it names it.
 fn origin(app: &App, headers: &HeaderMap, uri: &Uri) -> Option<String> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let host = match text(header::HOST.as_str()) {
-        Some(host) => host.parse::<Authority>().ok()?,
-        None => uri.authority()?.clone(),
-    };
-    let secure = app.certificate.is_some() || text(FORWARDED_PROTO) == Some("https");
-    named(&host, secure)
+    let secure = app.certificate.is_some() || forwarded::is_secure(headers);
+    named(&forwarded::host(headers, uri)?, secure)
 }
 
 fn named(host: &Authority, secure: bool) -> Option<String> {

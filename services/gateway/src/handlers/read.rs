@@ -244,7 +244,10 @@ pub(super) fn on_disconnect(field: &str, text: &str) -> Result<Leave, RequestErr
 
 /// Where a stream is joined again, as the header `Last-Event-ID` says.
 pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<Body>, RequestError> {
-    let Some(value) = headers.get("last-event-id").map(|value| value.to_str()) else {
+    let told = headers.get("last-event-id").map(|value| value.to_str());
+    // Some clients send the header before the first event, too.
+    let told = told.filter(|told| !told.as_ref().is_ok_and(|text| text.is_empty()));
+    let Some(value) = told else {
         return Ok(None);
     };
     let place = value.ok().and_then(|text| text.rsplit_once(':'));
@@ -364,9 +367,10 @@ mod tests {
         };
         let body = read("r-1:7").unwrap().unwrap();
         assert_eq!((&body["run"], &body["offset"]), (&"r-1".into(), &7.into()));
-        for wrong in ["", "7", ":7", "r:", "r:-1"] {
+        for wrong in ["7", ":7", "r:", "r:-1"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(read(""), Ok(None));
         assert_eq!(last_event(&HeaderMap::new()), Ok(None));
     }
 

@@ -13,7 +13,7 @@ use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
 use super::bulk::refused;
-use super::read;
+use super::{forwarded, read};
 use crate::ask::Part;
 use crate::auth::Identity;
 use crate::call::{Call, Leave, Meta, Target};
@@ -324,14 +324,11 @@ async fn described(
         .flow(identity, asked.workspace.as_deref(), &flow, gate)
         .await?;
     flow.request("sparql")?;
-    let host = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok());
-    let scheme = match app.options.settings.certificate() {
-        Some(_) => "https",
-        None => "http",
-    };
-    let endpoint = format!("{scheme}://{}{}", host.unwrap_or_default(), uri.path());
+    let host = forwarded::host(headers, uri);
+    let host = host.as_ref().map_or("", |host| host.as_str());
+    let secure = app.options.settings.certificate().is_some() || forwarded::is_secure(headers);
+    let scheme = if secure { "https" } else { "http" };
+    let endpoint = format!("{scheme}://{host}{}", uri.path());
     match description::describe(&accepted(headers), &endpoint) {
         None => Ok(not_acceptable(GRAPHS)),
         Some(described) => {

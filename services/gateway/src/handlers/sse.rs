@@ -74,9 +74,11 @@ pub(super) fn kept_alive_until(
     (HEADERS, [(header::TRAILER, names)], body).into_response()
 }
 
-const HEADERS: [(HeaderName, &str); 2] = [
+const HEADERS: [(HeaderName, &str); 3] = [
     (header::CONTENT_TYPE, "text/event-stream"),
     (header::CACHE_CONTROL, "no-cache"),
+    // nginx holds events back otherwise until it has many.
+    (HeaderName::from_static("x-accel-buffering"), "no"),
 ];
 
 fn alive(
@@ -154,6 +156,12 @@ mod tests {
                 .get("error")
                 .is_none()
         );
+    }
+
+    #[test]
+    fn a_proxy_is_asked_not_to_hold_events_back() {
+        let response = kept_alive(stream::empty(), Duration::from_secs(60));
+        assert_eq!(response.headers()["x-accel-buffering"], "no");
     }
 
     #[test]

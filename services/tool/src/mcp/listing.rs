@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rmcp::model::Tool;
+use rmcp::model::{ListToolsResult, Tool};
+use serde_json::{Value, json};
 use tg_schemas::limits;
 use tg_schemas::msg::McpTool;
 
@@ -44,6 +45,10 @@ impl Listing {
             };
             let bytes = tool.name.len() + tool.description.len() + tool.schema.len();
             let fits = self.bytes + bytes <= limits::MCP_TOOLS && self.tools.len() < TOOLS;
+            // A page that comes again brings nothing.
+            if self.tools.contains(&tool) {
+                continue;
+            }
             if fits && self.names.insert(tool.name.clone()) {
                 self.bytes += bytes;
                 self.tools.push(tool);
@@ -71,6 +76,25 @@ impl Listing {
     }
 }
 
+/// A page that has tools without a schema, or with one that is no object: they take any arguments. What is no tool for other reasons
+/// gets no name, so that it counts as left out. `None`: it is no page.
+pub(super) fn mended(mut page: Value) -> Option<ListToolsResult> {
+    let any = || json!({"type": "object"});
+    for tool in page.get_mut("tools")?.as_array_mut()? {
+        if let Some(told) = tool.as_object_mut()
+            && told
+                .get("inputSchema")
+                .is_none_or(|schema| !schema.is_object())
+        {
+            told.insert("inputSchema".to_owned(), any());
+        }
+        if serde_json::from_value::<Tool>(tool.clone()).is_err() {
+            *tool = json!({"name": "", "inputSchema": any()});
+        }
+    }
+    serde_json::from_value(page).ok()
+}
+
 /// A tool as it is passed on; `None`: its name or its schema is none.
 fn shown(tool: &Tool) -> Option<McpTool> {
     let name = tool.name.trim();
@@ -94,8 +118,6 @@ fn shown(tool: &Tool) -> Option<McpTool> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     fn tool(name: &str, more: Value) -> Tool {
@@ -147,6 +169,31 @@ mod tests {
             (tools[0].schema.as_str(), told.as_str()),
             (r#"{"type":"object"}"#, "")
         );
+    }
+
+    #[test]
+    fn a_tool_without_a_schema_hides_no_others() {
+        let page = mended(json!({"nextCursor": "n", "tools": [
+            {"name": "plain", "inputSchema": {"type": "object"}},
+            {"name": "bare"}, {"name": "null", "inputSchema": null}, {"title": "no name"}, 7]}));
+        let page = page.unwrap();
+        assert_eq!(page.next_cursor.as_deref(), Some("n"));
+        let (tools, told) = listed(page.tools);
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["plain", "bare", "null"]);
+        assert_eq!(tools[2].schema, r#"{"type":"object"}"#);
+        assert_eq!(told, "2 tools of the server were left out");
+        assert!(mended(json!({"tools": 3})).is_none());
+    }
+
+    #[test]
+    fn tools_that_come_again_are_not_left_out() {
+        let page = || vec![tool("a", json!({})), tool("b", json!({}))];
+        let mut listing = Listing::default();
+        listing.add(page());
+        listing.add(page());
+        let (tools, told) = listing.told();
+        assert_eq!((tools.len(), told.as_str()), (2, ""));
     }
 
     #[test]

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use reqwest::Client;
-use rmcp::model::{CallToolRequestParams, MetaObject, PaginatedRequestParams, RequestMetaObject};
+use rmcp::model::{
+    CallToolRequestParams, ClientRequest, CustomResult, ListToolsRequest, ListToolsResult,
+    MetaObject, PaginatedRequestParams, RequestMetaObject, ServerResult,
+};
 use rmcp::service::{NotificationContext, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -20,7 +23,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::content::{LARGEST, read};
-use super::listing::Listing;
+use super::listing::{Listing, mended};
 use super::messages::Messages;
 use super::process::{InUse, Process};
 use crate::error::ToolError;
@@ -164,11 +167,13 @@ impl Session {
         let mut listing = Listing::default();
         let mut cursor = None;
         loop {
-            let page = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.running.peer().list_tools(Some(page)).await;
-            let page = page.map_err(refused)?;
+            let page = self.page(cursor.clone()).await.map_err(refused)?;
             listing.add(page.tools);
-            cursor = page.next_cursor;
+            // Some servers name the same page, or an empty text, without end.
+            let next = page
+                .next_cursor
+                .filter(|next| Some(next) != cursor.as_ref());
+            cursor = next;
             if cursor.is_none() {
                 break;
             }
@@ -184,6 +189,24 @@ impl Session {
             changes,
         });
         Ok(listing)
+    }
+
+    /// A page of the server's tools.
+    async fn page(&self, cursor: Option<String>) -> Result<ListToolsResult, ServiceError> {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let listed = self.running.peer().list_tools(Some(params.clone())).await;
+        let Err(ServiceError::UnexpectedResponse) = listed else {
+            return listed;
+        };
+        // One tool that cannot be read hides all others from the library: it is asked for the page as it is.
+        let asked = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+        match self.running.peer().send_request(asked).await? {
+            ServerResult::ListToolsResult(page) => Ok(page),
+            ServerResult::CustomResult(CustomResult(page)) => {
+                mended(page).ok_or(ServiceError::UnexpectedResponse)
+            }
+            _ => Err(ServiceError::UnexpectedResponse),
+        }
     }
 
     fn tells_of_changes(&self) -> bool {

@@ -8,7 +8,7 @@ use tg_collections::{Target, ended};
 use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{DocumentEmbeddings, GraphEmbeddings, Metadata, RowEmbeddings};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, faults};
 
 use crate::engine::kind::Kind;
 use crate::engine::point::{Facets, Point, Subject};
@@ -47,15 +47,9 @@ impl<S: PointStore> Writer<S> {
         metrics::counter!("tg_vectors_written_total", "kind" => kind.as_str())
             .increment(count as u64);
         cx.effect("vectors", count as i64);
-        match points.faults.split_first() {
+        match faults::joined(points.faults.iter().map(ToString::to_string)) {
             None => Ok(()),
-            Some((first, others)) => {
-                let text = match others.len() {
-                    0 => first.to_string(),
-                    count => format!("{first} (and {count} more)"),
-                };
-                Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text)))
-            }
+            Some(text) => Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text))),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tg_schemas::limits;
 use tg_testkit::process::client;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -16,8 +17,10 @@ use crate::world::{Bus, on_both_buses};
 const LINES: u64 = 10_000;
 /// The first, the last, two beside each other, and others.
 const BAD: [u64; 7] = [1, 77, 1_024, 4_999, 5_000, 7_777, LINES];
-/// Rows of a frame of the command.
+/// Items of a frame of a command.
 const TOGETHER: usize = 40;
+/// Triples within a triple: one more than a store takes.
+const DEEP: usize = 17;
 const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
     {"name": "id", "type": "integer", "primary_key": true}, {"name": "maker", "type": "string"}]}"#;
 /// The stores have said what became of all by then.
@@ -111,26 +114,100 @@ async fn at_the_socket(place: &Workspace, kind: &str, lines: &[String]) -> Resul
     names_them(&heard?).with_context(|| format!("the socket of {kind}"))
 }
 
-/// The command sends many rows in a frame, and names the rows.
-async fn by_the_command(place: &Workspace) -> Result<()> {
+/// Triples of a file, one a line. The parser of the command takes those that the store finds nested too deeply.
+fn facts() -> String {
+    let deep = format!(
+        "{}<urn:o>{}",
+        "<<( <urn:s> <urn:p> ".repeat(DEEP),
+        " )>>".repeat(DEEP)
+    );
+    let line = |line: u64| match BAD.contains(&line) {
+        true => format!("<urn:f:{line}> <urn:p> {deep} .\n"),
+        false => format!("<urn:f:{line}> <urn:p> <urn:o> .\n"),
+    };
+    (1..=LINES).map(line).collect()
+}
+
+/// Vectors of entities, many in a frame; entities without a name are refused.
+fn vectors_of_entities() -> String {
+    let vector = |line: &u64| {
+        let name = match BAD.contains(line) {
+            true => String::new(),
+            false => format!("urn:e:{line}"),
+        };
+        json!({"entity": {"t": "i", "i": name}, "vector": [1.0, 0.5]})
+    };
+    let metadata = json!({"id": "v", "collection": "default"});
+    let frame = |lines: &[u64]| {
+        let entities: Vec<Value> = lines.iter().map(vector).collect();
+        json!({"metadata": metadata, "model": "m", "entities": entities}).to_string()
+    };
+    let all: Vec<u64> = (1..=LINES).collect();
+    all.chunks(TOGETHER)
+        .map(frame)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Vectors of chunks, many in a record; longer ones than a store takes are refused.
+fn vectors_of_chunks() -> String {
+    let vector = |line: &u64| {
+        let length = match BAD.contains(line) {
+            true => limits::DIMENSIONS + 1,
+            false => 2,
+        };
+        json!({"c": format!("urn:c:{line}"), "v": vec![0.5; length]})
+    };
+    let metadata = json!({"i": "v", "m": "", "c": "default"});
+    let record = |lines: &[u64]| {
+        let chunks: Vec<Value> = lines.iter().map(vector).collect();
+        json!(["de", {"m": metadata, "c": chunks, "x": "m"}]).to_string()
+    };
+    let all: Vec<u64> = (1..=LINES).collect();
+    all.chunks(TOGETHER)
+        .map(record)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// A command sends a file, many lines of it in a frame. It names each that was refused by its number in `by`.
+async fn by_a_command(
+    place: &Workspace,
+    command: &[&str],
+    (file, text): (&str, String),
+    by: &str,
+) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("rows.jsonl");
-    let all: Vec<Value> = (1..=LINES).map(row).collect();
-    let frames: Vec<String> = all.chunks(TOGETHER).map(rows).collect();
-    std::fs::write(&path, frames.join("\n"))?;
+    let path = folder.path().join(file);
+    std::fs::write(&path, text)?;
     let path = path.to_str().context("a path")?;
-    let ran = place.tg(&["load-rows", "--json", path]).await?;
-    ensure!(ran.code != Some(0), "{}", ran.stdout);
-    let told: Value = serde_json::from_str(&ran.stdout).with_context(|| ran.stdout.clone())?;
-    let refused = told["settled"]["refused"]
-        .as_array()
-        .context(ran.stdout.clone())?;
+    let ran = place.tg(&[command, &["--json", path]].concat()).await?;
+    let shown = || format!("{command:?}: {} {}", ran.stdout, ran.stderr);
+    ensure!(ran.code != Some(0), "{}", shown());
+    let told: Value = serde_json::from_str(&ran.stdout).with_context(shown)?;
+    // A command that takes several files has a list of them.
+    let told = told.get(0).unwrap_or(&told);
+    let refused = told["settled"]["refused"].as_array().with_context(shown)?;
     let items = refused
         .iter()
         .flat_map(|one| one["items"].as_array().into_iter().flatten());
-    let named: BTreeSet<u64> = items.filter_map(|item| item["item"].as_u64()).collect();
-    ensure!(named == BTreeSet::from(BAD), "{}", ran.stdout);
+    let named: BTreeSet<u64> = items.filter_map(|item| item[by].as_u64()).collect();
+    ensure!(named == BTreeSet::from(BAD), "{}", shown());
     Ok(())
+}
+
+async fn by_the_commands(place: &Workspace) -> Result<()> {
+    let all: Vec<Value> = (1..=LINES).map(row).collect();
+    let frames: Vec<String> = all.chunks(TOGETHER).map(rows).collect();
+    let file = ("rows.jsonl", frames.join("\n"));
+    by_a_command(place, &["load-rows"], file, "item").await?;
+    let command = ["load-turtle", "--source", "never"];
+    by_a_command(place, &command, ("facts.nt", facts()), "line").await?;
+    let file = ("entities.jsonl", vectors_of_entities());
+    by_a_command(place, &["load-vectors"], file, "item").await?;
+    let command = ["load-doc-embeds", "--format", "json"];
+    let file = ("chunks.json", vectors_of_chunks());
+    by_a_command(place, &command, file, "item").await
 }
 
 async fn of_ten_thousand_lines_seven(bus: Bus) -> Result<()> {
@@ -144,7 +221,7 @@ async fn of_ten_thousand_lines_seven(bus: Bus) -> Result<()> {
     let of_triples = lines(triple);
     over_http(&place, "triples", &of_triples).await?;
     at_the_socket(&place, "triples", &of_triples).await?;
-    by_the_command(&place).await
+    by_the_commands(&place).await
 }
 
 on_both_buses!(of_ten_thousand_lines_seven);

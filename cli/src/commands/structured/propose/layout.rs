@@ -9,6 +9,7 @@ use std::path::Path;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::{Value, json};
+use tg_document::kind::{self as content, HEAD, Kind, Refusal};
 use tg_document::text::leniently;
 
 use super::header::names_columns;
@@ -26,6 +27,8 @@ const RECORDS: u64 = 50;
 const CELL: usize = 64;
 /// Delimiters of columns, the more usual one first.
 const DELIMITERS: [u8; 4] = *b",;\t|";
+/// The quote of cells.
+const QUOTE: u8 = b'"';
 /// How deep in a JSON document an array of records is looked for.
 const DEEP: usize = 3;
 /// Different paths of elements that are counted.
@@ -41,6 +44,9 @@ pub(super) fn layout(path: &Path) -> Result<Value> {
     if beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff") {
         return Err(Error::file(path, "is UTF-16; save it as UTF-8"));
     }
+    if let Some(what) = no_table(&beginning) {
+        return Err(Error::file(path, format!("is {what}; save it as CSV")));
+    }
     let charset = charset(&beginning);
     let encoding = Encoding::named(&charset).unwrap_or(Encoding::Utf8);
     let first = beginning
@@ -54,6 +60,17 @@ pub(super) fn layout(path: &Path) -> Result<Value> {
         _ => ("csv", csv(path, encoding, &beginning)?),
     };
     Ok(json!({"type": options.0, "encoding": charset, "options": options.1}))
+}
+
+/// What a file is that has no records in text, by its first bytes and whatever it is called.
+fn no_table(beginning: &[u8]) -> Option<&'static str> {
+    let head = beginning.get(..HEAD).unwrap_or(beginning);
+    match content::detect(head, "") {
+        Err(Refusal::NotRead(what)) => Some(what),
+        Ok(Kind::Pdf) => Some("a PDF"),
+        Ok(Kind::Docx) => Some("a Word document"),
+        _ => None,
+    }
 }
 
 /// The charset, as a descriptor names it: UTF-8, else what the bytes suggest. UTF-8 with a fault in it stays UTF-8, so that
@@ -88,6 +105,10 @@ fn beginning(path: &Path) -> Result<Vec<u8>> {
 /// A file read with one delimiter.
 struct Tried {
     delimiter: u8,
+    /// The quote of cells; `None`: they have none.
+    quote: Option<u8>,
+    /// A cell holds the end of a line, or a tab.
+    joined: bool,
     /// Records with as many cells as the first, which has several.
     alike: usize,
     /// The first records.
@@ -101,7 +122,7 @@ fn csv(path: &Path, encoding: Encoding, beginning: &[u8]) -> Result<Value> {
     let mut best: Option<Tried> = None;
     let mut fault = None;
     for delimiter in told.map_or_else(|| DELIMITERS.to_vec(), |told| vec![told]) {
-        let tried = match try_delimiter(path, encoding, delimiter, skip_rows) {
+        let tried = match try_quotes(path, encoding, delimiter, skip_rows) {
             Ok(tried) => tried,
             Err(error) => {
                 fault = fault.or(Some(error));
@@ -115,7 +136,10 @@ fn csv(path: &Path, encoding: Encoding, beginning: &[u8]) -> Result<Value> {
         }
     }
     let Some(Tried {
-        delimiter, rows, ..
+        delimiter,
+        quote,
+        rows,
+        ..
     }) = best
     else {
         return Err(fault.unwrap_or_else(|| Error::file(path, "is empty")));
@@ -131,12 +155,34 @@ fn csv(path: &Path, encoding: Encoding, beginning: &[u8]) -> Result<Value> {
     if skip_rows > 0 {
         options["skip_rows"] = skip_rows.into();
     }
+    if quote.is_none() {
+        options["quote_char"] = "".into();
+    }
     Ok(options)
 }
 
-fn try_delimiter(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64) -> Result<Tried> {
+/// Values between tabs have no quotes by their standard, and some writers quote them all the same. They have none where quotes would
+/// join lines of which each is a record by itself.
+fn try_quotes(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64) -> Result<Tried> {
+    let quoted = try_delimiter(path, encoding, (delimiter, Some(QUOTE)), skip_rows);
+    if delimiter != b'\t' || quoted.as_ref().is_ok_and(|tried| !tried.joined) {
+        return quoted;
+    }
+    match try_delimiter(path, encoding, (delimiter, None), skip_rows) {
+        Ok(bare) if bare.alike > 0 && bare.alike == bare.rows.len() => Ok(bare),
+        _ => quoted,
+    }
+}
+
+fn try_delimiter(
+    path: &Path,
+    encoding: Encoding,
+    (delimiter, quote): (u8, Option<u8>),
+    skip_rows: u64,
+) -> Result<Tried> {
     let format = Format::Csv(CsvOptions {
         delimiter,
+        quote,
         skip_rows,
         has_header: false,
         ..CsvOptions::default()
@@ -146,11 +192,13 @@ fn try_delimiter(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64)
         format: &format,
         encoding,
     };
-    let (mut alike, mut count) = (0, 0);
+    let (mut alike, mut count, mut joined) = (0, 0, false);
     let mut rows: Vec<Vec<String>> = Vec::new();
     input.each(&mut |_| Ok(()), &mut |record| {
         count += 1;
         if let Ok(fields) = record.fields {
+            let mut texts = fields.values().filter_map(Value::as_str);
+            joined |= texts.any(|text| text.contains(['\n', '\t']));
             // Columns without a header are called field_1 and so on.
             let cell = |at: usize| {
                 let cell = fields.get(&format!("field_{at}"))?.as_str()?;
@@ -165,6 +213,8 @@ fn try_delimiter(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64)
     })?;
     Ok(Tried {
         delimiter,
+        quote,
+        joined,
         alike,
         rows,
     })
@@ -346,6 +396,42 @@ mod tests {
         assert_eq!(told["encoding"], "utf-8");
         assert!(of("x.csv", b"\xff\xfea\0").is_err());
         assert!(of("x.csv", b"\xef\xbb\xbf \n").is_err());
+    }
+
+    #[test]
+    fn a_spreadsheet_says_what_it_is_whatever_it_is_called() {
+        for (bytes, what) in [
+            (&b"PK\x03\x04........\0xl/workbook.xml"[..], "a spreadsheet"),
+            (
+                b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+                "an Office file from before 2007",
+            ),
+            (b"%PDF-1.7\n", "a PDF"),
+        ] {
+            let told = of("x.csv", bytes).expect_err("refused").to_string();
+            assert!(
+                told.contains(&format!("is {what}; save it as CSV")),
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
+    fn values_between_tabs_have_quotes_only_where_these_join_no_records() {
+        for (text, quote) in [
+            (
+                "id\tnote\n1\t\"open\n2\tb\n3\tsaid \"hi\"\n4\tc\n",
+                Some(""),
+            ),
+            ("id\tnote\n1\ta\n2\t\"never ends\n", Some("")),
+            ("id\tnote\n1\t5'9\" tall\n2\tb\n", None),
+            ("id\tnote\n1\t\"a \"\"b\"\"\"\n2\tb\n", None),
+            ("id\tnote\n1\t\"two\nlines\"\n2\tb\n", None),
+        ] {
+            let format = of("x.tsv", text.as_bytes()).expect("found");
+            assert_eq!(format["options"]["delimiter"], "\\t", "{text}");
+            assert_eq!(format["options"]["quote_char"].as_str(), quote, "{text}");
+        }
     }
 
     #[test]

@@ -15,7 +15,8 @@ const COLUMNS: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct CsvOptions {
     pub(in super::super) delimiter: u8,
-    pub(in super::super) quote: u8,
+    /// `None`: cells are what stands between delimiters.
+    pub(in super::super) quote: Option<u8>,
     /// Takes the meaning from what follows it; absent, a quote is doubled.
     pub(in super::super) escape: Option<u8>,
     /// Lines before the header, or before the first record where there is no header.
@@ -29,7 +30,7 @@ impl Default for CsvOptions {
     fn default() -> Self {
         Self {
             delimiter: b',',
-            quote: b'"',
+            quote: Some(b'"'),
             escape: None,
             skip_rows: 0,
             has_header: true,
@@ -221,14 +222,14 @@ impl<'a> Cells<'a> {
             if Some(byte) == escape && bytes.peek().is_some() {
                 self.cell.extend(bytes.next());
             } else if self.quoted {
-                match byte == quote {
-                    true if bytes.peek() == Some(&quote) => self.cell.extend(bytes.next()),
+                match Some(byte) == quote {
+                    true if bytes.peek().copied() == quote => self.cell.extend(bytes.next()),
                     true => self.quoted = false,
                     false => self.cell.push(byte),
                 }
             } else if byte == delimiter {
                 self.close();
-            } else if byte == quote && self.cell.is_empty() && !self.was_quoted {
+            } else if Some(byte) == quote && self.cell.is_empty() && !self.was_quoted {
                 self.quoted = true;
                 self.was_quoted = true;
             } else if byte == b'\n' || (byte == b'\r' && matches!(bytes.peek(), None | Some(b'\n')))
@@ -284,7 +285,7 @@ mod tests {
     fn options_are_honoured() {
         let options = CsvOptions {
             delimiter: b';',
-            quote: b'\'',
+            quote: Some(b'\''),
             escape: Some(b'\\'),
             skip_rows: 2,
             null_values: ["NA".to_owned()].into(),

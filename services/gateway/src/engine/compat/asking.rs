@@ -77,6 +77,65 @@ fn shown_by_user(turns: Vec<Value>) -> Vec<Value> {
     shown
 }
 
+/// The text of a message or a result, itself or in parts, and the addresses of its pictures. Parts are read by their names in chats and
+/// in responses alike, as clients move from the one to the other. What a model thought is left out: no model here reads it again. How
+/// closely a picture is to be looked at is left to the model. `others`: why other parts are refused.
+pub(super) fn content(
+    item: &Fields<'_>,
+    key: &str,
+    others: &str,
+) -> Result<(String, Vec<Value>), Error> {
+    if !matches!(item.value(key), Some(Value::Array(_))) {
+        return Ok((item.text(key)?, Vec::new()));
+    }
+    let (mut text, mut images) = (String::new(), Vec::new());
+    for part in item.objects(key)? {
+        match part.text("type")?.as_str() {
+            "text" | "input_text" | "output_text" => text += &part.text("text")?,
+            "refusal" => text += &part.text("refusal")?,
+            "thinking" | "redacted_thinking" | "reasoning" => {}
+            "image_url" | "input_image" => images.push(picture(&part)?.into()),
+            _ => return Err(part.fault("type", others)),
+        }
+    }
+    Ok((text, images))
+}
+
+/// The address of a picture: below a key, or itself.
+fn picture(part: &Fields<'_>) -> Result<String, Error> {
+    if let Some(Value::String(address)) = part.value("image_url") {
+        return Ok(address.clone());
+    }
+    let image = part.object("image_url")?;
+    let image = image.ok_or_else(|| part.fault("image_url", "is required"))?;
+    image.required_text("url")
+}
+
+/// The shape of the answer, as an object says it. Its schema is below a key of its own, or beside the type, as servers of other projects
+/// have it. `field`: what a schema that is missing is called.
+pub(super) fn add_format(format: &Fields<'_>, field: &str, own: &mut Body) -> Result<(), Error> {
+    let needs_schema = match format.text("type")?.as_str() {
+        "text" | "" => return Ok(()),
+        "json_object" => false,
+        "json_schema" => true,
+        _ => return Err(format.fault("type", "must be text, json_object or json_schema")),
+    };
+    let below = format.object("json_schema")?;
+    let below = below.map(|told| told.map("schema")).transpose()?.flatten();
+    let schema = match below {
+        Some(schema) => Some(schema),
+        None => format.map("schema")?,
+    };
+    if schema.is_none() && needs_schema {
+        return Err(format.fault(field, "is required"));
+    }
+    own.insert("response_format".into(), "json".into());
+    if let Some(schema) = schema {
+        own.insert("schema".into(), Value::Object(schema.clone()));
+    }
+    Ok(())
+}
+
 /// The arguments of an earlier call as a text. Some clients keep them as an object.
 pub(super) fn arguments(call: &Fields<'_>, key: &str) -> Result<String, Error> {
     match call.value(key) {
@@ -155,14 +214,16 @@ pub(super) fn allowed(choice: &Fields<'_>, offered: &mut Vec<Value>) -> Result<S
     }
 }
 
-/// What ends the answer: a text, or several.
+/// What ends the answer: a text, or several. Providers refuse empty ones and empty lists.
 pub(super) fn add_stop(fields: &Fields<'_>, own: &mut Body) -> Result<(), Error> {
-    let stop = match fields.value("stop") {
-        None => return Ok(()),
-        Some(Value::String(one)) => json!([one]),
-        Some(_) => fields.texts("stop")?.into(),
+    let mut stop = match fields.value("stop") {
+        Some(Value::String(one)) => vec![one.clone()],
+        _ => fields.texts("stop")?,
     };
-    own.insert("stop".into(), stop);
+    stop.retain(|text| !text.is_empty());
+    if !stop.is_empty() {
+        own.insert("stop".into(), stop.into());
+    }
     Ok(())
 }
 
@@ -267,6 +328,49 @@ mod tests {
         ] {
             assert_eq!(of(choice), Err(told.to_owned()));
         }
+    }
+
+    #[test]
+    fn empty_ends_are_none() {
+        let stop = |body: Value| {
+            let mut own = Body::new();
+            add_stop(&Fields::new(body.as_object().unwrap()), &mut own).unwrap();
+            own.remove("stop")
+        };
+        for none in [
+            json!({}),
+            json!({"stop": null}),
+            json!({"stop": ""}),
+            json!({"stop": [""]}),
+        ] {
+            assert_eq!(stop(none), None);
+        }
+        assert_eq!(stop(json!({"stop": ["", "END"]})), Some(json!(["END"])));
+    }
+
+    #[test]
+    fn a_schema_stands_below_its_key_or_beside_the_type() {
+        let of = |format: Value| {
+            let mut own = Body::new();
+            let read = add_format(
+                &Fields::new(format.as_object().unwrap()),
+                "schema",
+                &mut own,
+            );
+            read.map(|()| own.remove("schema"))
+                .map_err(|error| error.message)
+        };
+        let schema = json!({"type": "object"});
+        for format in [
+            json!({"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}),
+            json!({"type": "json_schema", "name": "n", "schema": schema}),
+            json!({"type": "json_object", "schema": schema}),
+        ] {
+            assert_eq!(of(format), Ok(Some(schema.clone())));
+        }
+        assert_eq!(of(json!({"type": "json_object"})), Ok(None));
+        let missing = of(json!({"type": "json_schema", "json_schema": {}}));
+        assert_eq!(missing, Err("schema: is required".to_owned()));
     }
 
     #[test]

@@ -62,6 +62,16 @@ pub(crate) struct Modes {
     pub(crate) messages: bool,
 }
 
+/// Modes of events that agents here never have: beside others they mean nothing.
+const WITHOUT_EVENTS: [&str; 6] = [
+    "checkpoints",
+    "debug",
+    "events",
+    "lifecycle",
+    "tasks",
+    "tools",
+];
+
 impl Modes {
     fn read(body: &Body) -> Result<Self, Failure> {
         let wrong = || {
@@ -74,6 +84,11 @@ impl Modes {
             Some(one) => vec![one],
         };
         let mut modes = Self::default();
+        let is_known = |one: &&Value| {
+            one.as_str()
+                .is_some_and(|one| !WITHOUT_EVENTS.contains(&one))
+        };
+        let is_beside = named.iter().any(is_known);
         for one in named {
             match one.as_str().ok_or_else(wrong)? {
                 "values" => modes.values = true,
@@ -82,6 +97,7 @@ impl Modes {
                 "messages" => modes.messages = true,
                 // Agents here write no events of their own.
                 "custom" => {}
+                other if is_beside && WITHOUT_EVENTS.contains(&other) => {}
                 _ => return Err(wrong()),
             }
         }
@@ -202,16 +218,32 @@ fn message(body: &Body) -> Result<String, Failure> {
         input.ok_or_else(|| Failure::invalid("input", "must be an object with messages"))?;
     let one = match input.get("messages") {
         Some(Value::Array(list)) if list.len() == 1 => list.first(),
-        one @ Some(Value::Object(_)) => one,
+        one @ Some(Value::Object(_) | Value::String(_)) => one,
         _ => None,
     };
-    let one = one.ok_or_else(wrong)?;
-    let role = one.get("role").or_else(|| one.get("type"));
-    match role.and_then(Value::as_str) {
-        Some("user" | "human") => {}
-        _ => return Err(wrong()),
+    content(one.and_then(said).ok_or_else(wrong)?)
+}
+
+/// What the user says in a message, in each form in which LangChain has one: with a role or a type, as a pair of role and content, as
+/// a text alone, and as an object of its classes is serialised. `None`: somebody else says it.
+fn said(message: &Value) -> Option<&Value> {
+    let is_user = |role: &Value| matches!(role.as_str(), Some("user" | "human"));
+    match message {
+        Value::String(_) => Some(message),
+        Value::Array(pair) => match pair.as_slice() {
+            [role, text] if is_user(role) => Some(text),
+            _ => None,
+        },
+        _ if message["type"] == "constructor" => {
+            let class = message["id"].as_array().and_then(|path| path.last());
+            let is_human = class.is_some_and(|class| class == "HumanMessage");
+            is_human.then(|| &message["kwargs"]["content"])
+        }
+        _ => {
+            let role = message.get("role").or_else(|| message.get("type"))?;
+            is_user(role).then(|| &message["content"])
+        }
     }
-    content(&one["content"])
 }
 
 /// A text, or the texts of parts.
@@ -399,6 +431,38 @@ mod tests {
         assert!(!run(both).unwrap().modes.messages);
     }
 
+    #[test]
+    fn a_message_is_read_in_each_form_of_langchain() {
+        let class = json!({"lc": 1, "type": "constructor", "kwargs": {"content": "q"},
+            "id": ["langchain_core", "messages", "HumanMessage"]});
+        for messages in [
+            json!("q"),
+            json!(["q"]),
+            json!([["user", "q"]]),
+            json!([["human", [{"type": "text", "text": "q"}]]]),
+            json!([class]),
+        ] {
+            let read = run(json!({"input": {"messages": messages}}));
+            assert_eq!(read.map(|run| run.message).unwrap(), "q", "{messages}");
+        }
+    }
+
+    /// As pages send them that wait for events of tools.
+    #[test]
+    fn modes_without_events_are_passed_over_beside_others() {
+        let many = [
+            "values",
+            "messages-tuple",
+            "custom",
+            "tools",
+            "updates",
+            "events",
+        ];
+        let modes = run(json!({"stream_mode": many})).unwrap().modes;
+        assert!(modes.values && modes.updates && modes.tuples);
+        assert!(run(json!({"stream_mode": ["debug", "tasks"]})).is_err());
+    }
+
     /// What `useStream` of the SDK adds to each run, with the head of the thread that it knows.
     #[test]
     fn a_run_says_what_the_hooks_of_the_sdk_add_to_each() {
@@ -428,7 +492,10 @@ mod tests {
             two,
             json!([]),
             json!([{"role": "ai", "content": "a"}]),
-            json!("q"),
+            json!([["ai", "a"]]),
+            json!(["a", "b"]),
+            json!([{"type": "constructor", "id": ["AIMessage"], "kwargs": {"content": "a"}}]),
+            json!(7),
         ] {
             let told = told(json!({"input": {"messages": messages}}));
             assert!(told.starts_with("input.messages: "), "{told}");

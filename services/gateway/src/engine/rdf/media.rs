@@ -30,6 +30,13 @@ pub(crate) const GRAPHS: &[Offer<RdfFormat>] = &[
             profile: JsonLdProfileSet::empty(),
         },
     ),
+    // Clients that ask for rows in JSON ask for a graph by the same name.
+    (
+        "application/json",
+        RdfFormat::JsonLd {
+            profile: JsonLdProfileSet::empty(),
+        },
+    ),
 ];
 
 /// Whether a graph in this syntax is XML, which cannot say all of RDF.
@@ -141,6 +148,7 @@ mod tests {
         }
         assert_eq!(graph("*/*"), Some("text/turtle"));
         assert_eq!(graph("application/*"), Some("application/n-triples"));
+        assert_eq!(graph("application/json"), Some("application/json"));
         assert_eq!(rows(&["text/*"]), Some("text/csv"));
     }
 

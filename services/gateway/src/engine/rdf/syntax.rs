@@ -14,7 +14,8 @@ use super::terms;
 /// The syntax of a body. RDF/XML is none of them: its entities can make much of little.
 pub(crate) fn of_body(content_type: &str) -> Option<RdfFormat> {
     match media::essence(content_type).as_str() {
-        "text/turtle" => Some(RdfFormat::Turtle),
+        // The second name is that of clients from before the first was registered.
+        "text/turtle" | "application/x-turtle" => Some(RdfFormat::Turtle),
         "application/n-triples" => Some(RdfFormat::NTriples),
         _ => None,
     }
@@ -148,6 +149,7 @@ mod tests {
             of_body("text/turtle; charset=utf-8"),
             Some(RdfFormat::Turtle)
         );
+        assert_eq!(of_body("application/x-turtle"), Some(RdfFormat::Turtle));
         for other in ["", "text/plain", "application/rdf+xml", "application/trig"] {
             assert_eq!(of_body(other), None, "{other}");
         }

@@ -89,6 +89,34 @@ async fn events_before_an_answer_are_passed_over() {
     }
 }
 
+/// Servers whose last page names itself, and one that lists a tool without a schema.
+#[tokio::test]
+async fn lists_of_tools_are_read_as_servers_write_them() {
+    let (url, fake) = serve().await;
+    let whole = json!({"name": "find", "inputSchema": {"type": "object"}});
+    let servers = servers().await;
+    for (workspace, cursor, second) in [
+        (
+            "same",
+            "0",
+            json!({"name": "see", "inputSchema": {"type": "object"}}),
+        ),
+        ("empty", "", json!({"name": "see", "inputSchema": null})),
+    ] {
+        *fake.listed.lock() = vec![vec![whole.clone(), second]];
+        *fake.next.lock() = Some(cursor.to_owned());
+        let server = tool(&url, "find");
+        let listed = servers.list(workspace, ("key", &server)).await.unwrap();
+        let (tools, told) = listed.told();
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(
+            (names, told.as_str()),
+            (vec!["find", "see"], ""),
+            "{workspace}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn workspaces_share_no_session() {
     let (url, fake) = serve().await;

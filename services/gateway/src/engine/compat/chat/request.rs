@@ -1,11 +1,12 @@
 //! What a client of chat completions asks, as `chat-completion` reads it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tg_schemas::Error;
 
 use super::functions;
 use crate::engine::compat::asking::{
-    self, add_most, add_sampling, add_stop, allowed, arguments, begun, model, result, with_usage,
+    self, add_format, add_most, add_sampling, add_stop, allowed, arguments, begun, content, model,
+    result, with_usage,
 };
 use crate::engine::compat::dialect::Asked;
 use crate::engine::compat::responses::request::turns as turns_of_items;
@@ -53,7 +54,9 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Form), Error> {
     if let Some(choice) = choice {
         own.insert("tool_choice".into(), choice.into());
     }
-    own.extend(format(&fields)?);
+    if let Some(format) = fields.object("response_format")? {
+        add_format(&format, "json_schema.schema", &mut own)?;
+    }
     let asked = Asked {
         body: own,
         model,
@@ -80,38 +83,8 @@ fn turns(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
     turns.collect()
 }
 
-/// The text of a message, itself or in parts, and the addresses of its pictures. What a model thought is left out: no model here
-/// reads it again.
-fn content(message: &Fields<'_>) -> Result<(String, Vec<Value>), Error> {
-    if !matches!(message.value("content"), Some(Value::Array(_))) {
-        return Ok((message.text("content")?, Vec::new()));
-    }
-    let (mut text, mut images) = (String::new(), Vec::new());
-    for part in message.objects("content")? {
-        match part.text("type")?.as_str() {
-            "text" => text += &part.text("text")?,
-            "refusal" => text += &part.text("refusal")?,
-            "thinking" | "redacted_thinking" | "reasoning" => {}
-            "image_url" => images.push(picture(&part)?.into()),
-            _ => {
-                let wrong = "must be text or image_url: other parts are not read here";
-                return Err(part.fault("type", wrong));
-            }
-        }
-    }
-    Ok((text, images))
-}
-
-/// The address of a picture: below a key, or as some clients write it, itself. How closely it is to be looked at is left to the
-/// model.
-fn picture(part: &Fields<'_>) -> Result<String, Error> {
-    if let Some(Value::String(address)) = part.value("image_url") {
-        return Ok(address.clone());
-    }
-    let image = part.object("image_url")?;
-    let image = image.ok_or_else(|| part.fault("image_url", "is required"))?;
-    image.required_text("url")
-}
+/// Why other parts are refused.
+const OTHER_PARTS: &str = "must be text or image_url: other parts are not read here";
 
 fn turn(message: &Fields<'_>) -> Result<Value, Error> {
     let role = message.required_text("role")?;
@@ -124,7 +97,7 @@ fn turn(message: &Fields<'_>) -> Result<Value, Error> {
             return Err(message.fault("role", text));
         }
     };
-    let (text, images) = content(message)?;
+    let (text, images) = content(message, "content", OTHER_PARTS)?;
     if role == "tool" {
         let mut own = result(text, images, message.opt_text("tool_call_id")?);
         if let Some(name) = message.opt_text("name")? {
@@ -216,30 +189,6 @@ fn choice(fields: &Fields<'_>, tools: &mut Vec<Value>) -> Result<Option<String>,
     })
 }
 
-/// The shape of the answer.
-fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
-    let mut own = Map::new();
-    let Some(format) = fields.object("response_format")? else {
-        return Ok(own);
-    };
-    match format.text("type")?.as_str() {
-        "text" | "" => {}
-        "json_object" => {
-            own.insert("response_format".into(), "json".into());
-        }
-        "json_schema" => {
-            let told = format.object("json_schema")?;
-            let schema = told.map(|told| told.map("schema").map(Option::<&Body>::cloned));
-            let schema = schema.transpose()?.flatten();
-            let schema = schema.ok_or_else(|| format.fault("json_schema.schema", "is required"))?;
-            own.insert("response_format".into(), "json".into());
-            own.insert("schema".into(), Value::Object(schema));
-        }
-        _ => return Err(format.fault("type", "must be text, json_object or json_schema")),
-    }
-    Ok(own)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,7 +254,8 @@ mod tests {
     fn parts_and_tools_are_read_in_the_forms_of_other_apis() {
         let (asked, _) = of(json!({
             "model": "m", "messages": [
-                {"role": "user", "content": [{"type": "image_url", "image_url": "data:a"}]},
+                {"role": "user", "content": [{"type": "image_url", "image_url": "data:a"},
+                    {"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "data:c"}]},
                 {"role": "assistant", "content": [
                     {"type": "reasoning", "reasoning": "hm"}, {"type": "thinking", "thinking": []},
                     {"type": "refusal", "refusal": "no"}], "tool_calls":
@@ -320,7 +270,10 @@ mod tests {
         }))
         .unwrap();
         let turns = &asked.body["messages"];
-        assert_eq!(turns[0]["images"], json!(["data:a"]));
+        assert_eq!(
+            (&turns[0]["content"], &turns[0]["images"]),
+            (&json!("see"), &json!(["data:a", "data:c"]))
+        );
         assert_eq!(
             (
                 &turns[1]["content"],

@@ -132,7 +132,8 @@ fn add_turns(message: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> 
             ("text", _) => text += &block.text("text")?,
             ("document", "user") => text += &document(&block)?,
             ("image", "user") => images.push(picture(&block)?),
-            ("thinking" | "redacted_thinking", "assistant") => {}
+            // Claude Code notes with the last where another model answered.
+            ("thinking" | "redacted_thinking" | "fallback", "assistant") => {}
             // What a provider did by its own tools, and what Claude Code reports of tools that came and went.
             (kind, "assistant")
                 if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => {}
@@ -367,6 +368,7 @@ mod tests {
             "messages": [
                 {"role": "user", "content": "q"},
                 {"role": "assistant", "content": [
+                    {"type": "fallback", "from": {"model": "a"}, "to": {"model": "m"}},
                     {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
                     {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
                     {"type": "text", "text": "I look"},

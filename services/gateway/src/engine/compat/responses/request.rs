@@ -1,12 +1,13 @@
 //! What a client of responses asks, as `chat-completion` reads it, and where its response is to be kept.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tg_schemas::Error;
 
 use super::custom;
 use super::kept::Wish;
 use crate::engine::compat::asking::{
-    self, add_most, add_sampling, allowed, arguments, begun, model, result,
+    self, add_format, add_most, add_sampling, add_stop, allowed, arguments, begun, content, model,
+    result,
 };
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
@@ -27,14 +28,20 @@ const REPEATED: [&str; 9] = [
 /// Why nobody else's message has pictures.
 const ONLY_USERS: &str = "must be text: only the user and tools send pictures";
 /// Items of an earlier answer that say nothing to a model here.
-const LEFT_OUT: [&str; 6] = [
+const LEFT_OUT: [&str; 9] = [
     "reasoning",
     "web_search_call",
     "file_search_call",
     "code_interpreter_call",
     "image_generation_call",
     "mcp_list_tools",
+    "mcp_call",
+    "mcp_approval_request",
+    "mcp_approval_response",
 ];
+/// Why other parts are refused.
+const OTHER_PARTS: &str =
+    "must be input_text, input_image or output_text: other parts are not read here";
 /// Why no request can name a template.
 const NO_TEMPLATES: &str = "must be null: templates are not kept here; send their text in input";
 
@@ -58,11 +65,14 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
     let choice = choice(&fields, &mut tools)?;
     let mut own = begun(&model, turns(&fields)?, tools, streaming);
     add_sampling(&fields, &mut own);
-    add_most(&fields, &["max_output_tokens"], &mut own);
+    // The other names are those of chats.
+    let most = ["max_output_tokens", "max_completion_tokens", "max_tokens"];
+    add_most(&fields, &most, &mut own);
+    add_stop(&fields, &mut own)?;
     if let Some(choice) = choice {
         own.insert("tool_choice".into(), choice.into());
     }
-    own.extend(format(&fields)?);
+    add_shape(&fields, &mut own)?;
     let repeated = REPEATED.iter().filter_map(|key| {
         let value = fields.value(key)?;
         let value = match *key {
@@ -116,8 +126,7 @@ fn add_item(item: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> {
             add_call(item, custom::arguments(&item.text("input")?), turns)?;
         }
         "function_call_output" | "custom_tool_call_output" => {
-            let (text, images) = content(item, "output")?;
-            let images = images.into_iter().map(Value::from).collect();
+            let (text, images) = content(item, "output", OTHER_PARTS)?;
             turns.push(result(text, images, Some(item.required_text("call_id")?)));
         }
         other if LEFT_OUT.contains(&other) => {}
@@ -153,7 +162,7 @@ fn message(item: &Fields<'_>) -> Result<Value, Error> {
             return Err(item.fault("role", why));
         }
     };
-    let (text, images) = content(item, "content")?;
+    let (text, images) = content(item, "content", OTHER_PARTS)?;
     let mut turn = json!({"role": role, "content": text, "tool_calls": []});
     if !images.is_empty() {
         if role != "user" {
@@ -162,27 +171,6 @@ fn message(item: &Fields<'_>) -> Result<Value, Error> {
         turn["images"] = images.into();
     }
     Ok(turn)
-}
-
-/// A text, itself or in parts, and the addresses of its pictures. How closely they are to be looked at is left to the model.
-fn content(item: &Fields<'_>, key: &str) -> Result<(String, Vec<String>), Error> {
-    if !matches!(item.value(key), Some(Value::Array(_))) {
-        return Ok((item.text(key)?, Vec::new()));
-    }
-    let (mut text, mut images) = (String::new(), Vec::new());
-    for part in item.objects(key)? {
-        match part.text("type")?.as_str() {
-            "input_text" | "output_text" | "text" => text += &part.text("text")?,
-            "refusal" => text += &part.text("refusal")?,
-            "input_image" => images.push(part.required_text("image_url")?),
-            _ => {
-                let why =
-                    "must be input_text, input_image or output_text: other parts are not read here";
-                return Err(part.fault("type", why));
-            }
-        }
-    }
-    Ok((text, images))
 }
 
 /// The tools that the model is offered. Codex names tools of a provider beside its own in each request: they are left out, and the
@@ -207,7 +195,17 @@ fn is_run_by_client(kind: &Value) -> bool {
 fn offered(tools: &Value) -> Value {
     let named = tools.as_array().map_or(&[][..], Vec::as_slice);
     let own = named.iter().filter(|tool| is_run_by_client(&tool["type"]));
-    own.cloned().collect()
+    own.map(flat).collect()
+}
+
+/// A tool as responses have it, from one as chats have it.
+fn flat(tool: &Value) -> Value {
+    let Some(function) = tool["function"].as_object() else {
+        return tool.clone();
+    };
+    let mut flat = function.clone();
+    flat.insert("type".into(), tool["type"].clone());
+    Value::Object(flat)
 }
 
 fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
@@ -219,40 +217,31 @@ fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
             return Err(tool.fault("type", why));
         }
     }
-    asking::declared(tool, "parameters")
+    // Below a key, as chats have it.
+    let below = tool.object("function")?;
+    asking::declared(below.as_ref().unwrap_or(tool), "parameters")
 }
 
 /// Which tool is to be called: a word, or the name of one. It may allow some of the tools only.
 fn choice(fields: &Fields<'_>, tools: &mut Vec<Value>) -> Result<Option<String>, Error> {
     asking::choice(fields, |choice| match choice.text("type")?.as_str() {
-        "function" | custom::KIND => choice.required_text("name"),
+        "function" | custom::KIND => {
+            let below = choice.object("function")?;
+            below.as_ref().unwrap_or(choice).required_text("name")
+        }
         "allowed_tools" => allowed(choice, tools),
         _ => Err(asking::no_choice()),
     })
 }
 
-/// The shape of the answer.
-fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
-    let mut own = Map::new();
+/// Adds the shape of the answer.
+fn add_shape(fields: &Fields<'_>, own: &mut Body) -> Result<(), Error> {
     let text = fields.object("text")?;
     let format = text.map(|text| text.object("format")).transpose()?;
-    let Some(format) = format.flatten() else {
-        return Ok(own);
-    };
-    match format.text("type")?.as_str() {
-        "text" | "" => {}
-        "json_object" => {
-            own.insert("response_format".into(), "json".into());
-        }
-        "json_schema" => {
-            let schema = format.map("schema")?.cloned();
-            let schema = schema.ok_or_else(|| format.fault("schema", "is required"))?;
-            own.insert("response_format".into(), "json".into());
-            own.insert("schema".into(), Value::Object(schema));
-        }
-        _ => return Err(format.fault("type", "must be text, json_object or json_schema")),
+    match format.flatten() {
+        Some(format) => add_format(&format, "schema", own),
+        None => Ok(()),
     }
-    Ok(own)
 }
 
 #[cfg(test)]
@@ -321,6 +310,35 @@ mod tests {
         assert_eq!(
             (&turn["content"], &turn["images"]),
             (&json!("What?"), &json!(["https://h/a.png"]))
+        );
+    }
+
+    /// As clients send it that were written for chats.
+    #[test]
+    fn what_is_named_as_in_chats_is_read() {
+        let add = json!({"name": "add", "parameters": {"type": "object"}});
+        let (asked, repeated) = of(json!({
+            "model": "m", "max_tokens": 9, "stop": "END",
+            "tools": [{"type": "function", "function": add}],
+            "tool_choice": {"type": "function", "function": {"name": "add"}},
+            "input": [
+                {"role": "user", "content": [
+                    {"type": "text", "text": "q"}, {"type": "image_url", "image_url": {"url": "data:a"}}]},
+                {"type": "mcp_call", "id": "m", "server_label": "s", "name": "n", "arguments": "{}", "output": "o"},
+            ],
+        }))
+        .unwrap();
+        let body = Value::Object(asked.body);
+        assert_eq!(
+            (&body["max_tokens"], &body["stop"], &body["tool_choice"]),
+            (&json!(9), &json!(["END"]), &json!("add"))
+        );
+        assert_eq!(body["tools"][0]["name"], "add");
+        assert_eq!(body["messages"].as_array().map(Vec::len), Some(1));
+        assert_eq!(body["messages"][0]["images"], json!(["data:a"]));
+        assert_eq!(
+            repeated["tools"],
+            json!([{"type": "function", "name": "add", "parameters": {"type": "object"}}])
         );
     }
 
