@@ -13,6 +13,7 @@ use crate::engine::exchange::Returned;
 pub type Arguments = Map<String, Value>;
 
 /// A call of a tool.
+#[derive(Clone)]
 pub struct Call<'a> {
     /// Context of the step, with the call's own deadline.
     pub cx: &'a Cx,

@@ -279,15 +279,17 @@ impl Calling {
     }
 }
 
-/// Makes a call, and makes it again under its key if the process died that served it or none serves it for the moment. A call
-/// that must not be made twice is made once: whether it took effect is not known. An error that the tool returned stands.
+/// Makes a call, and makes it again if the process died that served it or none serves it for the moment: under its key, so that work
+/// which goes on is found again. A call that must not be made twice is made once: whether it took effect is not known. An error that
+/// the tool returned stands.
 async fn served(call: &Call<'_>, tool: &Tool, arguments: Arguments) -> Result<Output, Error> {
     if !tool.kind.repeatable() {
         return kinds::call(call, tool, arguments).await;
     }
+    let mut call = call.clone();
     let (mut unserved, mut left, mut took) = (Unserved::default(), RETRIES, Usage::default());
     loop {
-        let result = kinds::call(call, tool, arguments.clone()).await;
+        let result = kinds::call(&call, tool, arguments.clone()).await;
         let again = match &result {
             Err(error) if error.code() == ErrorCode::NobodyServes => {
                 unserved.waits(call.cx, error).await
@@ -300,6 +302,11 @@ async fn served(call: &Call<'_>, tool: &Tool, arguments: Arguments) -> Result<Ou
                 if error.code() == ErrorCode::Interrupted && left > 0 =>
             {
                 left -= 1;
+                // The service itself broke off, or did for the second time. It keeps its answer for some seconds: under the same
+                // key that one would come again, with its tokens.
+                if result.is_ok() || left == 0 {
+                    call.key.push_str("/again");
+                }
                 !(call.cx.cancel.is_cancelled() || call.cx.deadline.passed())
             }
             _ => false,

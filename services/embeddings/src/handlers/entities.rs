@@ -39,10 +39,9 @@ impl RecordConsumer<EntityContexts> for Entities {
         for (at, mut of) in record.entities.into_iter().enumerate() {
             // Several records become one: what its store refuses is found here, so that it is told of its own record alone.
             if of.entity.as_ref().is_none_or(Term::is_empty) {
-                missing.push(format!("entities[{at}].entity: is required"));
+                missing.push(at);
             } else if of.context.trim().is_empty() {
-                let why = "must not be blank: no vector is made of it";
-                blank.push(format!("entities[{at}].context: {why}"));
+                blank.push(at);
             } else {
                 if of.chunk_id.is_empty() {
                     of.chunk_id.clone_from(&metadata.id);
@@ -64,12 +63,15 @@ impl RecordConsumer<EntityContexts> for Entities {
             for item in &mut items {
                 item.receipt = Some(receipt.clone());
             }
-            if let Some(why) = faults::joined(blank) {
+            let why = "must not be blank: no vector is made of it";
+            let told = |at: usize| format!("entities[{at}].context: {why}");
+            if let Some(why) = faults::joined(blank.into_iter().map(told)) {
                 cx.not_kept(Error::new(ErrorCode::BadRequest, why));
             }
         }
         self.0.handle(&cx, group, items, &Output).await?;
-        match faults::joined(missing) {
+        let told = |at: usize| format!("entities[{at}].entity: is required");
+        match faults::joined(missing.into_iter().map(told)) {
             None => Ok(()),
             Some(text) => Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text))),
         }

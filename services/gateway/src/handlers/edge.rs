@@ -152,16 +152,10 @@ fn local(request: &Request) -> Option<IpAddr> {
     let headers = request.headers();
     let peer = request.extensions().get::<Peer>()?;
     let address = peer.address.ip().to_canonical();
-    let told = [
-        "origin",
-        "forwarded",
-        "x-forwarded-for",
-        "x-real-ip",
-        "via",
-        "sec-fetch-site",
-    ];
-    let alone = request.version() > Version::HTTP_10
-        && !told.iter().any(|name| headers.contains_key(*name));
+    let told = ["origin", "forwarded", "x-real-ip", "via", "sec-fetch-site"];
+    let tells = |name: &str| told.contains(&name) || name.starts_with("x-forwarded-");
+    let alone =
+        request.version() > Version::HTTP_10 && !headers.keys().any(|name| tells(name.as_str()));
     (alone && address.is_loopback() && guard::is_local(headers, request.uri())).then_some(address)
 }
 

@@ -2,7 +2,8 @@
 //! write these headers itself.
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::response::Response;
 
 /// The scheme that the client spoke to the proxy.
 const PROTO: &str = "x-forwarded-proto";
@@ -23,6 +24,13 @@ pub(super) fn host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
     }
 }
 
+/// An answer that repeats how its client came: that holds for nobody else, so no cache on the way keeps it.
+pub(super) fn kept_nowhere(mut response: Response) -> Response {
+    let kept = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(header::CACHE_CONTROL, kept);
+    response
+}
+
 /// The first value of a header: each proxy on the way appends its own.
 fn first<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let told = headers.get(name)?.to_str().ok()?;
@@ -33,7 +41,6 @@ fn first<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderValue;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let pairs = pairs.iter().map(|(name, value)| {

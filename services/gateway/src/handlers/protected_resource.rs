@@ -3,7 +3,7 @@
 
 use axum::extract::{Extension, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
@@ -40,11 +40,7 @@ pub(crate) async fn metadata(
         "bearer_methods_supported": ["header"],
         "scopes_supported": scopes(),
     });
-    let mut response = json_response(StatusCode::OK, &document);
-    // It repeats how its client came, which holds for nobody else.
-    let kept = HeaderValue::from_static("no-store");
-    response.headers_mut().insert(header::CACHE_CONTROL, kept);
-    response
+    forwarded::kept_nowhere(json_response(StatusCode::OK, &document))
 }
 
 /// What a response says to whoever is not known: where that document is.

@@ -333,7 +333,7 @@ async fn described(
         None => Ok(not_acceptable(GRAPHS)),
         Some(described) => {
             let (media, bytes) = described.map_err(unwritable)?;
-            Ok(respond(media, bytes.into()))
+            Ok(forwarded::kept_nowhere(respond(media, bytes.into())))
         }
     }
 }

@@ -462,6 +462,20 @@ async fn what_upgrades_is_described_and_nothing_else(place: Place) {
     assert_eq!(upgraded, described);
 }
 
+/// A cache between keeps no answer that repeats a header which any client may send.
+async fn a_description_names_the_host_of_its_client_and_is_kept_nowhere(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let path = "/api/v1/flow/default/sparql/default";
+    let request = world.http.get(world.url(path));
+    let request = request.header("x-forwarded-host", "a.example");
+    let request = request.header("accept", "text/turtle").timeout(BOUND);
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    let told = response.text().await.unwrap();
+    assert!(told.contains(&format!("http://a.example{path}")), "{told}");
+}
+
 tg_testkit::on_both_buses!(
     a_trace_goes_on_where_it_came_from,
     what_upgrades_is_described_and_nothing_else,
@@ -469,6 +483,7 @@ tg_testkit::on_both_buses!(
     faults_of_the_request_name_the_field_with_status_200,
     a_status_says_what_failed_for_who_asks,
     the_pages_and_the_descriptions_are_there_for_everybody,
+    a_description_names_the_host_of_its_client_and_is_kept_nowhere,
     what_is_not_read_is_told_in_the_last_message,
     a_dialog_over_http_is_one_reply_with_whole_texts,
     events_come_one_per_part_and_end_with_an_end_event,

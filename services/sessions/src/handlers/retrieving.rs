@@ -11,6 +11,7 @@ use tg_schemas::msg::{
     RerankerDocument, RerankerQuery, RerankerRequest, RerankerResponse,
 };
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic};
+use tokio::time::timeout;
 
 use crate::engine::definition::{Definition, Reranking};
 use crate::engine::retrieval::{self, Hit, merged, shown};
@@ -25,7 +26,7 @@ const RERANKER: &str = "reranker";
 const READ: usize = 1_000;
 /// Passages whose documents are looked up, at most.
 const DOCUMENTS: usize = 50;
-/// How long each question may take.
+/// How long each question may take, and all about documents.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What was found for a question.
@@ -145,7 +146,9 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
     let (hits, texts): (Vec<Hit>, Vec<String>) = there.into_iter().unzip();
     let ids = hits.iter().take(DOCUMENTS).map(|hit| hit.chunk.clone());
     let ids: Vec<String> = ids.collect();
-    let mut documents = library.documents_of(&ids).await.into_iter();
+    // They are named where the library says them soon: the turn goes on without.
+    let documents = timeout(TIMEOUT, library.documents_of(&ids)).await;
+    let mut documents = documents.unwrap_or_default().into_iter();
     let chunks = hits.into_iter().map(|hit| {
         let document = documents.next().flatten();
         let document = document.map_or_else(String::new, |one| one.id);

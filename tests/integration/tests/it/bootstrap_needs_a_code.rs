@@ -113,6 +113,8 @@ async fn a_proxy_of_this_machine_is_somebody_else(bus: Bus) -> Result<()> {
         ("HTTP/1.1", "Via: 1.0 proxy\r\n"),
         ("HTTP/1.1", "Forwarded: for=203.0.113.7\r\n"),
         ("HTTP/1.1", "X-Real-IP: 203.0.113.7\r\n"),
+        ("HTTP/1.1", "X-Forwarded-Host: tg.example\r\n"),
+        ("HTTP/1.1", "X-Forwarded-Proto: https\r\n"),
     ] {
         let answer = ask(version, more).await?;
         let refused = answer.contains(" 401 ") && !answer.contains("tg_");

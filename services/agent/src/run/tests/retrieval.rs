@@ -1,9 +1,11 @@
 //! Tools that ask retrieval and rows, with the services played by the test.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use tg_mesh::Processor;
+use tg_mesh::{Cx, Processor};
 use tg_schemas::msg::*;
 use tg_schemas::processors;
 use tg_schemas::vocabulary::tg;
@@ -237,6 +239,51 @@ async fn what_models_took_counts_of_a_tool_that_failed(place: Place) {
     same_again(&world, "q", &heard).await;
 }
 
+/// What GraphRAG asked died over it, twice. Its answer is kept for some seconds, so it is asked another question each time.
+async fn a_tool_that_broke_off_is_called_anew_and_each_call_counts_once(place: Place) {
+    let rows = rows();
+    let request = topic(Class::Request, "graph-rag").to_string();
+    ask_for(&rows, "graph-rag-request", "graph-rag", &request);
+    let tool = json!({"name": "know", "type": "knowledge-query"});
+    rows.put("tool", "t", &tool.to_string());
+    let left = AtomicUsize::new(2);
+    let rag: Arc<Played<GraphRagQuery, GraphRagResponse>> = Played::new(move |_: &Cx, _| {
+        let breaks_off = left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok();
+        let answer = match breaks_off {
+            true => GraphRagResponse::failure(Error::new(ErrorCode::Interrupted, "by a kill")),
+            false => GraphRagResponse {
+                response: "The Old Bridge.".into(),
+                end_of_session: true,
+                ..GraphRagResponse::default()
+            },
+        };
+        Ok(GraphRagResponse {
+            in_token: Some(7),
+            out_token: Some(2),
+            ..answer
+        })
+    });
+    let served = Processor::new(processors::graph_rag::PROCESSOR)
+        .serves(processors::graph_rag::REQUEST, rag.clone());
+    let script = [
+        Say::Text("Action: know\nArgs: {\"question\": \"Which?\"}"),
+        Say::Text("Final Answer: done"),
+    ];
+    let world = World::among(&place, script, rows, vec![served]).await;
+    world.attached(&["graph-rag"]).await;
+    let chunks = world.run(&question("q", false)).await;
+    assert_eq!(observation(&chunks), "The Old Bridge.");
+    let end = chunks.last().unwrap();
+    assert_eq!((end.in_token, end.out_token), (Some(221), Some(26)));
+    let ids = rag.ids.lock().clone();
+    let different: BTreeSet<_> = ids.iter().collect();
+    assert_eq!((ids.len(), different.len()), (3, 3), "{ids:?}");
+}
+
 async fn an_answer_names_what_its_tools_cite_and_a_refusal_nothing(place: Place) {
     let tool = || json!({"name": "know", "type": "knowledge-query", "collection": "bridges"});
     let call = "Action: know\nArgs: {\"question\": \"Which?\"}";
@@ -299,4 +346,5 @@ tg_testkit::on_both_buses!(
     documents_and_rows_are_asked_too,
     an_answer_names_what_its_tools_cite_and_a_refusal_nothing,
     what_models_took_counts_of_a_tool_that_failed,
+    a_tool_that_broke_off_is_called_anew_and_each_call_counts_once,
 );
