@@ -480,6 +480,7 @@ macro_rules! suite {
                 records_of_a_workspace_are_bounded_and_go_with_it,
                 a_task_that_is_over_stays_as_it_is,
                 tasks_of_a_process_that_is_gone_have_failed,
+                runs_of_a_graph_end_with_its_process,
                 tasks_of_a_workspace_are_bounded_and_go_with_it,
                 tasks_that_are_over_are_kept_for_an_hour,
                 what_came_of_a_call_stands_until_its_step_has_seen_all,

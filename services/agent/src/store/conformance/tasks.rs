@@ -79,6 +79,30 @@ pub(super) async fn tasks_of_a_process_that_is_gone_have_failed(store: Store) {
     assert!(!store.end_task("ws", "b", &done, 10).await.unwrap());
 }
 
+pub(super) async fn runs_of_a_graph_end_with_its_process(store: Store) {
+    let graph = TaskRow {
+        kind: "dispatch".into(),
+        ..task("ws#3", "g", 1)
+    };
+    open(&store, &graph).await;
+    store.start_task("ws#3", "g", "", 2).await.unwrap();
+    for (run, question) in [("a", "g/0"), ("b", "g/1"), ("c", "g"), ("d", "h/0")] {
+        let asked = detached("ann", question, i64::MAX);
+        store.begin(asked, began(run), 2).await.unwrap();
+    }
+    let are_cancelled = async || {
+        let mut all = Vec::new();
+        for run in ["a", "b", "c", "d"] {
+            all.push(store.asker(run).await.unwrap().unwrap().cancelled);
+        }
+        all
+    };
+    all(&store, "p", 9).await;
+    assert_eq!(are_cancelled().await, [false; 4]);
+    all(&store, "next", 9).await;
+    assert_eq!(are_cancelled().await, [true, true, false, false]);
+}
+
 pub(super) async fn tasks_of_a_workspace_are_bounded_and_go_with_it(store: Store) {
     for at in 0..MOST_OPEN {
         let own = task("ws", &format!("{at:04}"), at);

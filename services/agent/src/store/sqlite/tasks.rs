@@ -49,6 +49,14 @@ pub(super) fn interrupt(
            (SELECT run FROM task WHERE completed_ms = 0 AND owner <> ?1 AND run <> '')",
     )?
     .execute([owner])?;
+    // A graph has no run of its own: those of its tasks are asked for by its id and a place.
+    tx.prepare_cached(
+        "UPDATE detached SET cancelled = 1 WHERE run IN
+           (SELECT one.run FROM task JOIN detached AS one ON one.user = task.user
+              AND one.question > task.id || '/' AND one.question < task.id || '0'
+            WHERE task.completed_ms = 0 AND task.owner <> ?1 AND task.run = '' AND one.workspace = task.workspace)",
+    )?
+    .execute([owner])?;
     tx.prepare_cached(
         "UPDATE task SET status = 'failed', error = ?2, completed_ms = ?3
          WHERE completed_ms = 0 AND owner <> ?1",
