@@ -26,7 +26,7 @@ async fn line_047(bus: Bus) -> Result<()> {
         ensure!(found == ["Bobby", "Maven"], "{found:?}");
     }
     ensure!(names(&url, "default").await?.is_empty());
-    Ok(())
+    iam(&url, "delete-workspace", &made).await
 }
 
 #[tokio::test]

@@ -211,7 +211,8 @@ async fn comes_back(bus: Bus) -> Result<()> {
     assert_eq!(documents(&url, acme).await?, ["urn:d"]);
     refused(&url, acme, "the name is in use").await?;
     has(&url, acme, &["mine"]).await?;
-    refused(&url, &other, "there is no deleted workspace").await
+    refused(&url, &other, "there is no deleted workspace").await?;
+    iam(&url, "delete-workspace", acme).await
 }
 
 #[tokio::test]
