@@ -18,7 +18,7 @@ use apache_avro::rabin::Rabin;
 use apache_avro::reader::datum::GenericDatumReader;
 use apache_avro::types::Value as Avro;
 use bytes::Bytes;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value as Json};
 
 pub use self::error::CodecError;
@@ -149,6 +149,20 @@ pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecE
             let json = from_avro(&value, own.schema, &own.names);
             // By way of text: it is seldom done, and to read every message from a tree, too, would take 2 MB of code.
             serde_json::from_slice(json.to_string().as_bytes()).map_err(|e| fail(e.to_string()))
+        }
+    }
+}
+
+/// Reads some fields of a message and none of the others: `T` is a struct that names them. `None` where they are not found so, as in a
+/// body of another release.
+pub fn fields<M: Message, T: DeserializeOwned>(body: &[u8], as_type: ContentType) -> Option<T> {
+    match as_type {
+        ContentType::Json => serde_json::from_slice(body).ok(),
+        ContentType::Avro => {
+            let own = own_schema::<M>();
+            let datum = body.strip_prefix(&[0xC3, 0x01])?;
+            let datum = datum.strip_prefix(&own.fingerprint)?;
+            read::read(datum, &own.plan).ok()
         }
     }
 }

@@ -35,11 +35,11 @@ impl Envelope {
     /// # Errors
     /// [`CodecError`] where the body is not a message of this type.
     pub fn read<M: Message>(&self) -> Result<M, CodecError> {
-        if let Some(sections) = &self.headers.sections {
+        if self.headers.sections.is_some() {
             if let Some(message) = self.handover.take_section() {
                 return Ok(message);
             }
-            let section = sections::of::<M>(sections, &self.body);
+            let section = self.body_of::<M>();
             let section = section.ok_or(CodecError::NoSection { name: M::NAME })?;
             return codec::decode(section, self.content_type);
         }
@@ -47,6 +47,19 @@ impl Envelope {
             Some(message) => Ok(message),
             None => M::beside(&self.headers, &self.body)
                 .unwrap_or_else(|| codec::decode(&self.body, self.content_type)),
+        }
+    }
+
+    /// What is found in the message at hand, which stays there for its reader. `None`: none of this type is at hand.
+    pub fn at_hand<M: Message, T>(&self, find: impl FnOnce(&M) -> T) -> Option<T> {
+        self.handover.look(find)
+    }
+
+    /// The bytes that a message of a type is read from. `None` where a body of several messages has none of it.
+    pub fn body_of<M: Message>(&self) -> Option<&[u8]> {
+        match &self.headers.sections {
+            Some(sections) => sections::of::<M>(sections, &self.body),
+            None => Some(&self.body[..]),
         }
     }
 }

@@ -69,6 +69,18 @@ impl Handover {
         message.downcast::<M>().ok().map(|message| *message)
     }
 
+    /// What is found in a message of a type, alone or among those of [`Self::sections`]: nobody takes it by that.
+    pub(crate) fn look<M: Message, T>(&self, find: impl FnOnce(&M) -> T) -> Option<T> {
+        let slot = self.0.as_ref()?.lock();
+        let at_hand = slot.as_ref()?;
+        if let Some(message) = at_hand.downcast_ref::<M>() {
+            return Some(find(message));
+        }
+        let messages = at_hand.downcast_ref::<Vec<Shared>>()?;
+        let message = messages.iter().find_map(|one| one.downcast_ref::<M>())?;
+        Some(find(message))
+    }
+
     /// The message of a type among those of [`Self::sections`], if nobody took it yet. It is not copied where its writer is done
     /// with it.
     pub(crate) fn take_section<M: Message>(&self) -> Option<M> {
@@ -128,6 +140,23 @@ mod tests {
         // Another type reads what the body holds of its own fields.
         assert!(other.read::<TextDocument>().is_ok());
         assert_eq!(other.read::<AgentRequest>().unwrap().question, "written");
+    }
+
+    #[test]
+    fn a_look_takes_nothing() {
+        let text = |one: &Envelope| one.at_hand(|asked: &AgentRequest| asked.question.clone());
+        let one = envelope("at hand", "written");
+        assert_eq!(text(&one).as_deref(), Some("at hand"));
+        assert!(one.at_hand(|_: &TextDocument| ()).is_none());
+        assert_eq!(one.read::<AgentRequest>().unwrap().question, "at hand");
+        assert!(text(&one).is_none(), "taken");
+        let shared: Shared = Arc::new(question("shared"));
+        let several = Envelope {
+            handover: Handover::sections(true, b"x", vec![shared]),
+            ..Envelope::default()
+        };
+        assert_eq!(text(&several).as_deref(), Some("shared"));
+        assert!(several.at_hand(|_: &TextDocument| ()).is_none());
     }
 
     #[test]
