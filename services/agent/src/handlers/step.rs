@@ -67,6 +67,7 @@ impl RecordConsumer<AgentRun> for Steps {
         if agent.leases.is_done(&run.run, step) {
             return Ok(());
         }
+        let run = Arc::new(run);
         take(agent.clone(), cx, run, address, (claim, Recorded::Durable)).await
     }
 

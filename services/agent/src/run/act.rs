@@ -239,7 +239,7 @@ impl StepExecution {
             calls: total.calls,
             model: total.model,
             chain: chain.unwrap_or_else(head),
-            ..self.run.clone()
+            ..AgentRun::clone(&self.run)
         };
         next.citations.extend(seen.citations.iter().cloned());
         next.findings += i64::try_from(seen.findings.len()).unwrap_or(0);

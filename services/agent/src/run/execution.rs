@@ -57,7 +57,7 @@ pub(super) fn there(kept: bool) -> Result<(), AgentError> {
 pub(super) struct StepExecution {
     pub(super) agent: Arc<Agent>,
     pub(super) cx: Cx,
-    pub(super) run: AgentRun,
+    pub(super) run: Arc<AgentRun>,
     pub(super) step: u32,
     pub(super) id: Session,
     /// What the step is for.
@@ -106,11 +106,12 @@ impl StepExecution {
     pub(super) fn new(
         agent: Arc<Agent>,
         cx: Cx,
-        run: AgentRun,
+        run: impl Into<Arc<AgentRun>>,
         step: u32,
         out: Option<Responder<AgentResponse>>,
         detach: bool,
     ) -> Self {
+        let run = run.into();
         let mut span = cx.span(SpanKind::Internal, || "agent step".to_owned());
         span.say(attributes::GEN_AI_OPERATION, "invoke_agent");
         span.say(attributes::RUN, &run.run);

@@ -110,7 +110,7 @@ impl StepExecution {
         let mut going = Going::new();
         let mut all = Under {
             cx,
-            parent: Arc::new(self.run.clone()),
+            parent: self.run.clone(),
             caller: self.phase.gives_work(&self.run, self.step),
             relay,
         };
