@@ -43,7 +43,7 @@ impl Envelope {
             let section = section.ok_or(CodecError::NoSection { name: M::NAME })?;
             return codec::decode(section, self.content_type);
         }
-        match self.handover.take() {
+        match self.handover.take_message() {
             Some(message) => Ok(message),
             None => M::beside(&self.headers, &self.body)
                 .unwrap_or_else(|| codec::decode(&self.body, self.content_type)),

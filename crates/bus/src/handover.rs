@@ -33,6 +33,12 @@ impl Handover {
         Self::of(message())
     }
 
+    /// As [`Self::new`], of a message that its writer goes on with. It is copied where a reader takes it meanwhile.
+    pub fn shared<M: Message>(in_process: bool, body: &[u8], message: &Arc<M>) -> Self {
+        let message: Shared = message.clone();
+        Self::sections(in_process && body.len() <= LONGEST, body, vec![message])
+    }
+
     /// The messages of several bodies, for one that holds them all.
     pub fn joined(each: Vec<Self>) -> Self {
         match each.iter().any(Self::is_some) {
@@ -63,7 +69,12 @@ impl Handover {
         Self(Some(Arc::new(Mutex::new(Some(Box::new(message))))))
     }
 
-    pub(crate) fn take<M: 'static>(&self) -> Option<M> {
+    /// The message, alone or shared with its writer, if nobody took it yet.
+    pub(crate) fn take_message<M: Message>(&self) -> Option<M> {
+        self.take_section().or_else(|| self.take())
+    }
+
+    fn take<M: 'static>(&self) -> Option<M> {
         let message = self.0.as_ref()?.lock().take()?;
         // Another type than was sent: the reader's own reading of the body decides.
         message.downcast::<M>().ok().map(|message| *message)
@@ -157,6 +168,24 @@ mod tests {
         };
         assert_eq!(text(&several).as_deref(), Some("shared"));
         assert!(several.at_hand(|_: &TextDocument| ()).is_none());
+    }
+
+    #[test]
+    fn a_message_that_its_writer_goes_on_with_is_read_as_well() {
+        let own = Arc::new(question("at hand"));
+        let body = codec::encode(&question("written"), ContentType::Json).unwrap();
+        let envelope = Envelope {
+            handover: Handover::shared(true, &body, &own),
+            body,
+            ..Envelope::default()
+        };
+        for expected in ["at hand", "written"] {
+            let read = envelope.read::<AgentRequest>().unwrap();
+            assert_eq!(read.question, expected);
+        }
+        assert_eq!(own.question, "at hand");
+        let large = vec![b'x'; LONGEST + 1];
+        assert!(!Handover::shared(true, &large, &own).is_some());
     }
 
     #[test]

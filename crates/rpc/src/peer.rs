@@ -391,6 +391,29 @@ impl Peer {
         record: &M,
         ask: Ask,
     ) -> Result<(), Error> {
+        self.write_record(topic, record, None, ask).await
+    }
+
+    /// As [`Peer::record`], of one that its writer goes on with: it is not copied for readers in this process.
+    ///
+    /// # Errors
+    /// As [`Peer::record`].
+    pub async fn record_shared<M: Message>(
+        &self,
+        topic: &Topic,
+        record: &Arc<M>,
+        ask: Ask,
+    ) -> Result<(), Error> {
+        self.write_record(topic, &**record, Some(record), ask).await
+    }
+
+    async fn write_record<M: Message>(
+        &self,
+        topic: &Topic,
+        record: &M,
+        shared: Option<&Arc<M>>,
+        ask: Ask,
+    ) -> Result<(), Error> {
         let rules = self.rules();
         let content_type = rules.records;
         let body = codec::encode(record, content_type)?;
@@ -408,7 +431,10 @@ impl Peer {
         let envelope = Envelope {
             headers,
             content_type,
-            handover: Handover::new(self.bus().in_process(), &body, || record.clone()),
+            handover: match shared {
+                Some(shared) => Handover::shared(self.bus().in_process(), &body, shared),
+                None => Handover::new(self.bus().in_process(), &body, || record.clone()),
+            },
             body,
         };
         let target = Target::Topic(topic.clone());
