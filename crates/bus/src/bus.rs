@@ -3,7 +3,7 @@
 //! A bus knows topics, subscriptions and inboxes; it knows nothing of answers, deadlines, flows or retries.
 
 use crate::mode::WireRules;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,16 +17,30 @@ use crate::handover::Handover;
 pub const MAX_BODY: usize = limits::MESSAGE;
 
 /// A message as a bus carries it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Envelope {
-    /// Headers.
-    pub headers: Headers,
+    /// Headers, which its copies share.
+    pub headers: Arc<Headers>,
     /// How the body is written.
     pub content_type: ContentType,
     /// The body.
     pub body: Bytes,
     /// The message itself, on a bus that is inside the process.
     pub handover: Handover,
+}
+
+/// Of an envelope that has none: an empty one allocates nothing.
+static NO_HEADERS: LazyLock<Arc<Headers>> = LazyLock::new(Arc::default);
+
+impl Default for Envelope {
+    fn default() -> Self {
+        Self {
+            headers: NO_HEADERS.clone(),
+            content_type: ContentType::default(),
+            body: Bytes::new(),
+            handover: Handover::default(),
+        }
+    }
 }
 
 impl Envelope {

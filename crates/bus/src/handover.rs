@@ -212,10 +212,10 @@ mod tests {
         let at_hand: Shared = Arc::new(question("at hand"));
         let other: Shared = Arc::new(TextDocument::default());
         let envelope = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 sections: Some(header),
                 ..Headers::default()
-            },
+            }),
             content_type: ContentType::Avro,
             handover: Handover::sections(true, &body, vec![other, at_hand]),
             body,

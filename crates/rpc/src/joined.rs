@@ -1,5 +1,7 @@
 //! Several parts of an answer in one message: one body line each.
 
+use std::sync::Arc;
+
 use bytes::Buf;
 use tg_bus::{Envelope, Handover};
 
@@ -25,8 +27,9 @@ pub(crate) fn join(mut parts: Vec<Envelope>, joinable: bool) -> Vec<Envelope> {
         .map(|part| std::mem::take(&mut part.handover));
     let handover = Handover::joined(handover.collect());
     let mut joined = parts.pop().unwrap_or_default();
-    joined.headers.seq = first;
-    joined.headers.parts = u32::try_from(number).ok();
+    let headers = Arc::make_mut(&mut joined.headers);
+    headers.seq = first;
+    headers.parts = u32::try_from(number).ok();
     joined.body = body.into();
     joined.handover = handover;
     vec![joined]
@@ -75,10 +78,10 @@ mod tests {
 
     fn part(seq: u64, text: &str) -> Envelope {
         Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 seq: Some(seq),
                 ..Headers::default()
-            },
+            }),
             body: text.to_owned().into(),
             ..Envelope::default()
         }
@@ -110,9 +113,9 @@ mod tests {
     #[test]
     fn a_message_that_lies_about_its_parts_holds_none() {
         let mut message = part(0, "a\nb");
-        message.headers.parts = Some(3);
+        Arc::make_mut(&mut message.headers).parts = Some(3);
         assert!(split(0, message.clone(), false).is_empty());
-        message.headers.parts = Some(2);
+        Arc::make_mut(&mut message.headers).parts = Some(2);
         assert!(split(u64::MAX, message.clone(), true).is_empty());
         let parts = split(u64::MAX - 1, message, true);
         assert!(parts.len() == 2 && parts[1].0 == u64::MAX && parts[1].2);

@@ -291,7 +291,7 @@ impl Peer {
             ..ask
         };
         let mut question = self.question(topic, question, (ask, SpanKind::Producer))?;
-        question.question.headers.reply_to = Some(address.reply_to.clone());
+        Arc::make_mut(&mut question.question.headers).reply_to = Some(address.reply_to.clone());
         self.0.client.forward(question).await
     }
 
@@ -352,7 +352,7 @@ impl Peer {
             id,
             target: Target::Topic(topic.clone()),
             question: Envelope {
-                headers,
+                headers: Arc::new(headers),
                 content_type: ContentType::Json,
                 handover: Handover::new(self.bus().in_process(), &body, || question.clone()),
                 body,
@@ -429,7 +429,7 @@ impl Peer {
             }
         };
         let envelope = Envelope {
-            headers,
+            headers: Arc::new(headers),
             content_type,
             handover: match shared {
                 Some(shared) => Handover::shared(self.bus().in_process(), &body, shared),
@@ -540,10 +540,10 @@ impl Peer {
         let body = codec::encode(hint, ContentType::Json)?;
         let framed = self.rules().framed;
         let envelope = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 from: framed.then(|| self.inbox().to_owned()),
                 ..Headers::default()
-            },
+            }),
             body,
             ..Envelope::default()
         };

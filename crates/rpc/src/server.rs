@@ -119,7 +119,7 @@ impl ReplyServer {
                     ..Headers::default()
                 };
                 let envelope = Envelope {
-                    headers,
+                    headers: Arc::new(headers),
                     ..Envelope::default()
                 };
                 // A bus that is away for now is asked again.
@@ -493,13 +493,13 @@ impl ReplyServer {
             return;
         };
         let envelope = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 id: Some(id.clone()),
                 from: Some(self.0.port.inbox().to_owned()),
                 frame: Some(frame),
                 seq,
                 ..Headers::default()
-            },
+            }),
             content_type: ContentType::Json,
             body,
             ..Envelope::default()

@@ -229,7 +229,7 @@ impl ReplyStream {
             }
         };
         Envelope {
-            headers,
+            headers: Arc::new(headers),
             content_type: ContentType::Json,
             body,
             ..Envelope::default()

@@ -85,8 +85,6 @@ impl RecordConsumer<AgentRun> for Steps {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tg_mesh::tg_bus::Handover;
     use tg_schemas::Headers;
     use tg_schemas::codec::ContentType;
@@ -106,10 +104,10 @@ mod tests {
         let at_hand = sections.take_shared();
         let (header, body) = sections.finish();
         let together = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 sections: Some(header),
                 ..Headers::default()
-            },
+            }),
             content_type: ContentType::Avro,
             body,
             ..Envelope::default()
