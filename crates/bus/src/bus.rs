@@ -23,7 +23,7 @@ pub struct Envelope {
     pub headers: Arc<Headers>,
     /// How the body is written.
     pub content_type: ContentType,
-    /// The body.
+    /// The body; empty where the handover stands for it.
     pub body: Bytes,
     /// The message itself, on a bus that is inside the process.
     pub handover: Handover,
@@ -58,10 +58,15 @@ impl Envelope {
             return codec::decode(section, self.content_type);
         }
         match self.handover.take_message() {
-            Some(message) => Ok(message),
+            Some(read) => read,
             None => M::beside(&self.headers, &self.body)
                 .unwrap_or_else(|| codec::decode(&self.body, self.content_type)),
         }
+    }
+
+    /// Bytes of the body; of one that was not written, at most.
+    pub fn size(&self) -> usize {
+        self.body.len() + self.handover.size()
     }
 
     /// What is found in the message at hand, which stays there for its reader. `None`: none of this type is at hand.

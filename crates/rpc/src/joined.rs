@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use bytes::Buf;
+use bytes::{Buf, Bytes};
 use tg_bus::{Envelope, Handover};
 
 use crate::window::{JOINED_BYTES, MAX_PARTS};
 
-/// Parts as messages: one for all where the asker reads that (`joinable`), unless it would be large.
+/// Parts as messages: one for all where the asker reads that (`joinable`), unless it would be large. Those of one message are all
+/// written, or none of them.
 pub(crate) fn join(mut parts: Vec<Envelope>, joinable: bool) -> Vec<Envelope> {
     let bytes: usize = parts.iter().map(|part| part.body.len() + 1).sum();
     let lines = parts.iter().all(|part| !part.body.contains(&b'\n'));
-    if parts.len() < 2 || !joinable || bytes > JOINED_BYTES || !lines {
+    let mut unwritten = parts.iter().map(|part| part.handover.is_unwritten());
+    let first = unwritten.next();
+    let alike = unwritten.all(|one| Some(one) == first);
+    if parts.len() < 2 || !joinable || bytes > JOINED_BYTES || !lines || !alike {
         return parts;
     }
     let mut body = Vec::with_capacity(bytes);
@@ -41,14 +45,12 @@ pub(crate) fn split(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envel
     let Some(number) = envelope.headers.parts else {
         return vec![(seq, envelope, last)];
     };
-    let mut handover = envelope.handover.split().into_iter();
-    let mut rest = envelope.body;
-    let mut parts = Vec::new();
-    while let Some(at) = memchr::memchr(b'\n', &rest) {
-        parts.push(rest.split_to(at));
-        rest.advance(1);
-    }
-    parts.push(rest);
+    let handover = envelope.handover.split();
+    let parts = match handover.iter().any(Handover::is_unwritten) {
+        true => vec![Bytes::new(); handover.len()],
+        false => lines(envelope.body),
+    };
+    let mut handover = handover.into_iter();
     if u32::try_from(parts.len()) != Ok(number) || parts.len() > MAX_PARTS {
         tracing::warn!("a message of an answer does not hold the parts it names");
         return Vec::new();
@@ -70,9 +72,20 @@ pub(crate) fn split(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envel
         .collect()
 }
 
+fn lines(mut rest: Bytes) -> Vec<Bytes> {
+    let mut lines = Vec::new();
+    while let Some(at) = memchr::memchr(b'\n', &rest) {
+        lines.push(rest.split_to(at));
+        rest.advance(1);
+    }
+    lines.push(rest);
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use tg_schemas::Headers;
+    use tg_schemas::msg::AgentResponse;
 
     use super::*;
 
@@ -100,6 +113,29 @@ mod tests {
             read,
             [(4, &b"a"[..], false), (5, b"b", false), (6, b"c", true)]
         );
+    }
+
+    #[test]
+    fn parts_without_bodies_are_joined_among_themselves() {
+        let unwritten = |seq: u64, text: &str| {
+            let message = AgentResponse {
+                content: text.to_owned(),
+                ..AgentResponse::default()
+            };
+            Envelope {
+                handover: Handover::unwritten(9, message),
+                ..part(seq, "")
+            }
+        };
+        let joined = join(vec![unwritten(4, "a"), unwritten(5, "b")], true);
+        assert_eq!(joined.len(), 1);
+        let parts = split(4, joined[0].clone(), true);
+        for ((at, part, last), (seq, text)) in parts.into_iter().zip([(4, "a"), (5, "b")]) {
+            assert_eq!((at, part.size(), last), (seq, 9, seq == 5));
+            assert_eq!(part.read::<AgentResponse>().unwrap().content, text);
+        }
+        assert!(split(4, joined[0].clone(), true).is_empty(), "taken");
+        assert_eq!(join(vec![unwritten(0, "a"), part(1, "c")], true).len(), 2);
     }
 
     #[test]

@@ -224,8 +224,9 @@ impl ReplyServer {
                 let seq = state.next;
                 state.next += 1;
                 if !held.plain {
-                    state.bytes_ahead += body.len();
-                    state.ahead.push_back((seq, body.len()));
+                    let size = body.len() + handover.size();
+                    state.bytes_ahead += size;
+                    state.ahead.push_back((seq, size));
                 }
                 let ends = last && state.next == end;
                 let frame = if ends { Frame::Last } else { Frame::Part };
