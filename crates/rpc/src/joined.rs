@@ -7,15 +7,13 @@ use tg_bus::{Envelope, Handover};
 
 use crate::window::{JOINED_BYTES, MAX_PARTS};
 
-/// Parts as messages: one for all where the asker reads that (`joinable`), unless it would be large. Those of one message are all
-/// written, or none of them.
+/// Parts as messages: one for all where the asker reads that (`joinable`), unless it would be large. One that is not written has no
+/// line.
 pub(crate) fn join(mut parts: Vec<Envelope>, joinable: bool) -> Vec<Envelope> {
     let bytes: usize = parts.iter().map(|part| part.body.len() + 1).sum();
-    let lines = parts.iter().all(|part| !part.body.contains(&b'\n'));
-    let mut unwritten = parts.iter().map(|part| part.handover.is_unwritten());
-    let first = unwritten.next();
-    let alike = unwritten.all(|one| Some(one) == first);
-    if parts.len() < 2 || !joinable || bytes > JOINED_BYTES || !lines || !alike {
+    let is_line = |part: &Envelope| !part.handover.is_unwritten() && !part.body.contains(&b'\n');
+    let lines = parts.iter().all(is_line);
+    if parts.len() < 2 || !joinable || bytes > JOINED_BYTES || !lines {
         return parts;
     }
     let mut body = Vec::with_capacity(bytes);
@@ -116,26 +114,34 @@ mod tests {
     }
 
     #[test]
-    fn parts_without_bodies_are_joined_among_themselves() {
-        let unwritten = |seq: u64, text: &str| {
+    fn parts_without_bodies_travel_together_as_they_are() {
+        let unwritten = |text: &str| {
             let message = AgentResponse {
                 content: text.to_owned(),
                 ..AgentResponse::default()
             };
-            Envelope {
-                handover: Handover::unwritten(9, message),
-                ..part(seq, "")
-            }
+            Handover::unwritten(9, message)
         };
-        let joined = join(vec![unwritten(4, "a"), unwritten(5, "b")], true);
-        assert_eq!(joined.len(), 1);
-        let parts = split(4, joined[0].clone(), true);
+        let message = Envelope {
+            headers: Arc::new(Headers {
+                parts: Some(2),
+                ..Headers::default()
+            }),
+            handover: Handover::joined(vec![unwritten("a"), unwritten("b")]),
+            ..Envelope::default()
+        };
+        let parts = split(4, message.clone(), true);
+        assert_eq!(parts.len(), 2);
         for ((at, part, last), (seq, text)) in parts.into_iter().zip([(4, "a"), (5, "b")]) {
             assert_eq!((at, part.size(), last), (seq, 9, seq == 5));
             assert_eq!(part.read::<AgentResponse>().unwrap().content, text);
         }
-        assert!(split(4, joined[0].clone(), true).is_empty(), "taken");
-        assert_eq!(join(vec![unwritten(0, "a"), part(1, "c")], true).len(), 2);
+        assert!(split(4, message, true).is_empty(), "taken");
+        let single = Envelope {
+            handover: unwritten("a"),
+            ..part(0, "")
+        };
+        assert_eq!(join(vec![single, part(1, "c")], true).len(), 2);
     }
 
     #[test]
