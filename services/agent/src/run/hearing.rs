@@ -143,7 +143,7 @@ impl StepExecution {
         }
         Ok(Hearing::Model {
             started: Instant::now(),
-            pieces: prompts.stream(prompt, terms.clone(), self.run.streaming)?,
+            pieces: prompts.stream_of(prompt, terms, self.run.streaming)?,
         })
     }
 
