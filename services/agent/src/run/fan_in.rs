@@ -508,7 +508,8 @@ async fn step(agent: &Arc<Agent>, cx: &Cx, run: &AgentRun, relay: &Relay) -> Res
     let ledger = agent.ledger().await.map_err(Stop::Error)?;
     let row = ledger.load(run.run.clone(), number).await?;
     drop(ledger);
-    let mut walk = StepExecution::new(agent.clone(), cx.clone(), run.clone(), number, None, false);
+    let run = Arc::new(run.clone());
+    let mut walk = StepExecution::new(agent.clone(), cx.clone(), run, number, None, false);
     walk.relay = Some(relay.clone());
     if row.done
         && let Some(went) = walk.again(&row)
