@@ -145,7 +145,7 @@ pub(crate) async fn take(
     if asker.as_ref().is_some_and(|asker| asker.cancelled) {
         cx.mesh.server().cancel_detached(&id);
     }
-    let mut own = cx.clone();
+    let mut own = cx;
     own.id = id.into();
     own.deadline = deadline;
     own.cancel = out.cancelled();
