@@ -18,7 +18,7 @@ use apache_avro::rabin::Rabin;
 use apache_avro::reader::datum::GenericDatumReader;
 use apache_avro::types::Value as Avro;
 use bytes::Bytes;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value as Json};
 
 pub use self::error::CodecError;
@@ -63,31 +63,39 @@ impl ContentType {
 /// # Errors
 /// [`CodecError`] where it holds a value that the format has no form for. It will at each try.
 pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, CodecError> {
+    match as_type {
+        ContentType::Json => {
+            let mut body: Vec<u8> = Vec::with_capacity(USUAL);
+            let written = serde_json::to_writer(&mut body, message);
+            written.map_err(|error| CodecError::Malformed {
+                name: M::NAME,
+                detail: error.to_string(),
+            })?;
+            Ok(body.into())
+        }
+        ContentType::Avro => {
+            let mut body = Vec::with_capacity(USUAL);
+            append(message, &mut body)?;
+            Ok(body.into())
+        }
+    }
+}
+
+/// Writes a body in Avro behind what a buffer has. One that cannot be written leaves a part of itself there.
+pub(crate) fn append<M: Message>(message: &M, body: &mut Vec<u8>) -> Result<(), CodecError> {
     let fail = |detail: String| CodecError::Malformed {
         name: M::NAME,
         detail,
     };
-    match as_type {
-        ContentType::Json => {
-            let mut body: Vec<u8> = Vec::with_capacity(USUAL);
-            serde_json::to_writer(&mut body, message).map_err(|e| fail(e.to_string()))?;
-            Ok(body.into())
-        }
-        ContentType::Avro => {
-            let own = own_schema::<M>();
-            let mut body = Vec::with_capacity(USUAL);
-            body.extend_from_slice(&[0xC3, 0x01]);
-            body.extend_from_slice(&own.fingerprint);
-            if M::RECORD {
-                write::write(message, &own.plan, &mut body).map_err(|e| fail(e.to_string()))?;
-            } else {
-                let text = serde_json::to_vec(message).map_err(|e| fail(e.to_string()))?;
-                let tree = serde_json::from_slice(&text).map_err(|e| fail(e.to_string()))?;
-                tree::write(&tree, &own.plan, &mut body).map_err(|e| fail(e.to_string()))?;
-            }
-            Ok(body.into())
-        }
+    let own = own_schema::<M>();
+    body.extend_from_slice(&[0xC3, 0x01]);
+    body.extend_from_slice(&own.fingerprint);
+    if M::RECORD {
+        return write::write(message, &own.plan, body).map_err(|e| fail(e.to_string()));
     }
+    let text = serde_json::to_vec(message).map_err(|e| fail(e.to_string()))?;
+    let tree = serde_json::from_slice(&text).map_err(|e| fail(e.to_string()))?;
+    tree::write(&tree, &own.plan, body).map_err(|e| fail(e.to_string()))
 }
 
 /// Reads a body.
@@ -149,6 +157,20 @@ pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecE
             let json = from_avro(&value, own.schema, &own.names);
             // By way of text: it is seldom done, and to read every message from a tree, too, would take 2 MB of code.
             serde_json::from_slice(json.to_string().as_bytes()).map_err(|e| fail(e.to_string()))
+        }
+    }
+}
+
+/// Reads some fields of a message and none of the others: `T` is a struct that names them. `None` where they are not found so, as in a
+/// body of another release.
+pub fn fields<M: Message, T: DeserializeOwned>(body: &[u8], as_type: ContentType) -> Option<T> {
+    match as_type {
+        ContentType::Json => serde_json::from_slice(body).ok(),
+        ContentType::Avro => {
+            let own = own_schema::<M>();
+            let datum = body.strip_prefix(&[0xC3, 0x01])?;
+            let datum = datum.strip_prefix(&own.fingerprint)?;
+            read::read(datum, &own.plan).ok()
         }
     }
 }

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::Message;
-use crate::codec::{self, CodecError, ContentType};
+use crate::codec::{self, CodecError};
+
+/// What most are about as long as, in bytes: the run, its texts and the triples of a step.
+const USUAL: usize = 8 << 10;
 
 /// A message as its writer has it, for readers in the same process.
 pub type Shared = Arc<dyn Any + Send + Sync>;
@@ -27,16 +30,19 @@ impl Sections {
     /// Adds a message; one of each type.
     ///
     /// # Errors
-    /// [`CodecError`] where it cannot be encoded.
+    /// [`CodecError`] where it cannot be encoded. Nothing can be made of them all then.
     pub fn add<M: Message>(&mut self, message: &M) -> Result<(), CodecError> {
-        let encoded = codec::encode(message, ContentType::Avro)?;
         if self.count > 0 {
             self.header.push(',');
+        } else {
+            self.body.reserve(USUAL);
         }
+        let before = self.body.len();
+        codec::append(message, &mut self.body)?;
+        let length = self.body.len() - before;
         self.header.push_str(M::NAME);
         self.header.push('=');
-        self.header.push_str(&encoded.len().to_string());
-        self.body.extend_from_slice(&encoded);
+        self.header.push_str(&length.to_string());
         self.count += 1;
         Ok(())
     }
@@ -84,6 +90,7 @@ pub fn of<'a, M: Message>(header: &str, body: &'a [u8]) -> Option<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::ContentType;
     use crate::msg::{AgentRun, LibraryTexts, Triples};
 
     #[test]

@@ -3,7 +3,7 @@
 //! A bus knows topics, subscriptions and inboxes; it knows nothing of answers, deadlines, flows or retries.
 
 use crate::mode::WireRules;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,16 +17,30 @@ use crate::handover::Handover;
 pub const MAX_BODY: usize = limits::MESSAGE;
 
 /// A message as a bus carries it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Envelope {
-    /// Headers.
-    pub headers: Headers,
+    /// Headers, which its copies share.
+    pub headers: Arc<Headers>,
     /// How the body is written.
     pub content_type: ContentType,
-    /// The body.
+    /// The body; empty where the handover stands for it.
     pub body: Bytes,
     /// The message itself, on a bus that is inside the process.
     pub handover: Handover,
+}
+
+/// Of an envelope that has none: an empty one allocates nothing.
+static NO_HEADERS: LazyLock<Arc<Headers>> = LazyLock::new(Arc::default);
+
+impl Default for Envelope {
+    fn default() -> Self {
+        Self {
+            headers: NO_HEADERS.clone(),
+            content_type: ContentType::default(),
+            body: Bytes::new(),
+            handover: Handover::default(),
+        }
+    }
 }
 
 impl Envelope {
@@ -35,18 +49,36 @@ impl Envelope {
     /// # Errors
     /// [`CodecError`] where the body is not a message of this type.
     pub fn read<M: Message>(&self) -> Result<M, CodecError> {
-        if let Some(sections) = &self.headers.sections {
+        if self.headers.sections.is_some() {
             if let Some(message) = self.handover.take_section() {
                 return Ok(message);
             }
-            let section = sections::of::<M>(sections, &self.body);
+            let section = self.body_of::<M>();
             let section = section.ok_or(CodecError::NoSection { name: M::NAME })?;
             return codec::decode(section, self.content_type);
         }
-        match self.handover.take() {
-            Some(message) => Ok(message),
+        match self.handover.take_message() {
+            Some(read) => read,
             None => M::beside(&self.headers, &self.body)
                 .unwrap_or_else(|| codec::decode(&self.body, self.content_type)),
+        }
+    }
+
+    /// Bytes of the body; of one that was not written, at most.
+    pub fn size(&self) -> usize {
+        self.body.len() + self.handover.size()
+    }
+
+    /// What is found in the message at hand, which stays there for its reader. `None`: none of this type is at hand.
+    pub fn at_hand<M: Message, T>(&self, find: impl FnOnce(&M) -> T) -> Option<T> {
+        self.handover.look(find)
+    }
+
+    /// The bytes that a message of a type is read from. `None` where a body of several messages has none of it.
+    pub fn body_of<M: Message>(&self) -> Option<&[u8]> {
+        match &self.headers.sections {
+            Some(sections) => sections::of::<M>(sections, &self.body),
+            None => Some(&self.body[..]),
         }
     }
 }

@@ -1,14 +1,17 @@
 //! In-process handover: a message beside the bytes it was written as, for readers in the same process (zero-copy).
 //!
 //! Decoding a body costs more than anything else that an in-process hop does. The first reader takes the message
-//! itself; every other reader, and every other process, decodes the body.
+//! itself; every other reader, and every other process, decodes the body. What has one reader, who is in this process, need not
+//! have a body: it is written where that reader takes it for a message of another type.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tg_schemas::Message;
+use tg_schemas::codec::{self, CodecError, ContentType};
 use tg_schemas::sections::Shared;
 
 /// Messages with a longer body, in bytes, are not handed over: a queue of them would hold several times its size.
@@ -17,7 +20,24 @@ const LONGEST: usize = 16 << 10;
 /// steps.
 const LONGEST_TOGETHER: usize = 64 << 10;
 
-type Slot = Mutex<Option<Box<dyn Any + Send>>>;
+struct Slot {
+    message: Mutex<Option<Box<dyn Any + Send>>>,
+    /// `None`: there is a body.
+    unwritten: Option<Unwritten>,
+}
+
+/// A message without a body.
+#[derive(Clone, Copy)]
+struct Unwritten {
+    /// Bytes of the body, at most.
+    size: usize,
+    write: fn(&(dyn Any + Send)) -> Option<Bytes>,
+}
+
+fn written<M: Message>(message: &(dyn Any + Send)) -> Option<Bytes> {
+    let message = message.downcast_ref::<M>()?;
+    codec::encode(message, ContentType::Json).ok()
+}
 
 /// A message to hand over, or none. Clones share it: whoever reads first takes it.
 #[derive(Clone, Default)]
@@ -31,6 +51,12 @@ impl Handover {
             return Self::default();
         }
         Self::of(message())
+    }
+
+    /// As [`Self::new`], of a message that its writer goes on with. It is copied where a reader takes it meanwhile.
+    pub fn shared<M: Message>(in_process: bool, body: &[u8], message: &Arc<M>) -> Self {
+        let message: Shared = message.clone();
+        Self::sections(in_process && body.len() <= LONGEST, body, vec![message])
     }
 
     /// The messages of several bodies, for one that holds them all.
@@ -54,25 +80,82 @@ impl Handover {
         Self::of(messages)
     }
 
+    /// Most bytes that a message may take as JSON which is handed over without a body.
+    pub const LONGEST_UNWRITTEN: usize = LONGEST_TOGETHER;
+
+    /// Hands over a message in place of its body, which as JSON would have so many bytes at most: to a bus inside the process, for an
+    /// inbox, whose reader is one alone.
+    pub fn unwritten<M: Message>(size: usize, message: M) -> Self {
+        let write = written::<M>;
+        Self::slot(message, Some(Unwritten { size, write }))
+    }
+
+    /// Whether it stands for a body that was not written.
+    pub fn is_unwritten(&self) -> bool {
+        self.0.as_ref().is_some_and(|slot| slot.unwritten.is_some())
+    }
+
+    /// The bytes of the body for which it stands, at most.
+    pub fn size(&self) -> usize {
+        let unwritten = self.0.as_ref().and_then(|slot| slot.unwritten);
+        unwritten.map_or(0, |unwritten| unwritten.size)
+    }
+
     /// Whether there is one, taken or not.
     pub fn is_some(&self) -> bool {
         self.0.is_some()
     }
 
     fn of<T: Send + 'static>(message: T) -> Self {
-        Self(Some(Arc::new(Mutex::new(Some(Box::new(message))))))
+        Self::slot(message, None)
     }
 
-    pub(crate) fn take<M: 'static>(&self) -> Option<M> {
-        let message = self.0.as_ref()?.lock().take()?;
+    fn slot<T: Send + 'static>(message: T, unwritten: Option<Unwritten>) -> Self {
+        let message: Box<dyn Any + Send> = Box::new(message);
+        Self(Some(Arc::new(Slot {
+            message: Mutex::new(Some(message)),
+            unwritten,
+        })))
+    }
+
+    /// The message, alone or shared with its writer, if nobody took it yet. One that has no body and is of another type is read from
+    /// what the body would be.
+    pub(crate) fn take_message<M: Message>(&self) -> Option<Result<M, CodecError>> {
+        let Some(unwritten) = self.0.as_ref()?.unwritten else {
+            return self.take_section().or_else(|| self.take()).map(Ok);
+        };
+        let message = self.0.as_ref()?.message.lock().take()?;
+        match message.downcast::<M>() {
+            Ok(message) => Some(Ok(*message)),
+            Err(other) => {
+                let body = (unwritten.write)(&*other)?;
+                Some(codec::decode(&body, ContentType::Json))
+            }
+        }
+    }
+
+    fn take<M: 'static>(&self) -> Option<M> {
+        let message = self.0.as_ref()?.message.lock().take()?;
         // Another type than was sent: the reader's own reading of the body decides.
         message.downcast::<M>().ok().map(|message| *message)
+    }
+
+    /// What is found in a message of a type, alone or among those of [`Self::sections`]: nobody takes it by that.
+    pub(crate) fn look<M: Message, T>(&self, find: impl FnOnce(&M) -> T) -> Option<T> {
+        let slot = self.0.as_ref()?.message.lock();
+        let at_hand = slot.as_ref()?;
+        if let Some(message) = at_hand.downcast_ref::<M>() {
+            return Some(find(message));
+        }
+        let messages = at_hand.downcast_ref::<Vec<Shared>>()?;
+        let message = messages.iter().find_map(|one| one.downcast_ref::<M>())?;
+        Some(find(message))
     }
 
     /// The message of a type among those of [`Self::sections`], if nobody took it yet. It is not copied where its writer is done
     /// with it.
     pub(crate) fn take_section<M: Message>(&self) -> Option<M> {
-        let mut slot = self.0.as_ref()?.lock();
+        let mut slot = self.0.as_ref()?.message.lock();
         let messages = slot.as_mut()?.downcast_mut::<Vec<Shared>>()?;
         let at = messages.iter().position(|one| one.is::<M>())?;
         let message = messages.swap_remove(at).downcast::<M>().ok()?;
@@ -94,8 +177,7 @@ impl fmt::Debug for Handover {
 #[cfg(test)]
 mod tests {
     use tg_schemas::Headers;
-    use tg_schemas::codec::{self, ContentType};
-    use tg_schemas::msg::{AgentRequest, TextDocument};
+    use tg_schemas::msg::{AgentRequest, QuestionToStructuredQueryRequest, TextDocument};
     use tg_schemas::sections::Sections;
 
     use super::*;
@@ -131,6 +213,60 @@ mod tests {
     }
 
     #[test]
+    fn a_look_takes_nothing() {
+        let text = |one: &Envelope| one.at_hand(|asked: &AgentRequest| asked.question.clone());
+        let one = envelope("at hand", "written");
+        assert_eq!(text(&one).as_deref(), Some("at hand"));
+        assert!(one.at_hand(|_: &TextDocument| ()).is_none());
+        assert_eq!(one.read::<AgentRequest>().unwrap().question, "at hand");
+        assert!(text(&one).is_none(), "taken");
+        let shared: Shared = Arc::new(question("shared"));
+        let several = Envelope {
+            handover: Handover::sections(true, b"x", vec![shared]),
+            ..Envelope::default()
+        };
+        assert_eq!(text(&several).as_deref(), Some("shared"));
+        assert!(several.at_hand(|_: &TextDocument| ()).is_none());
+    }
+
+    #[test]
+    fn a_message_that_its_writer_goes_on_with_is_read_as_well() {
+        let own = Arc::new(question("at hand"));
+        let body = codec::encode(&question("written"), ContentType::Json).unwrap();
+        let envelope = Envelope {
+            handover: Handover::shared(true, &body, &own),
+            body,
+            ..Envelope::default()
+        };
+        for expected in ["at hand", "written"] {
+            let read = envelope.read::<AgentRequest>().unwrap();
+            assert_eq!(read.question, expected);
+        }
+        assert_eq!(own.question, "at hand");
+        let large = vec![b'x'; LONGEST + 1];
+        assert!(!Handover::shared(true, &large, &own).is_some());
+    }
+
+    #[test]
+    fn what_has_no_body_is_written_where_it_is_read_as_another_type() {
+        let unwritten = |text: &str| Envelope {
+            handover: Handover::unwritten(100, question(text)),
+            ..Envelope::default()
+        };
+        let one = unwritten("q");
+        assert!(one.body.is_empty() && one.handover.is_unwritten());
+        assert_eq!(one.size(), 100);
+        assert_eq!(one.read::<AgentRequest>().unwrap().question, "q");
+        assert!(one.read::<AgentRequest>().is_err(), "it is taken");
+        let other = unwritten("q");
+        let read = other.read::<QuestionToStructuredQueryRequest>().unwrap();
+        assert_eq!(read.question, "q");
+        let written = envelope("at hand", "written");
+        assert!(!written.handover.is_unwritten());
+        assert_eq!(written.size(), written.body.len());
+    }
+
+    #[test]
     fn what_is_large_is_neither_kept_at_hand_nor_copied() {
         let kept = |bytes: usize| {
             let mut copies = 0;
@@ -154,10 +290,10 @@ mod tests {
         let at_hand: Shared = Arc::new(question("at hand"));
         let other: Shared = Arc::new(TextDocument::default());
         let envelope = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 sections: Some(header),
                 ..Headers::default()
-            },
+            }),
             content_type: ContentType::Avro,
             handover: Handover::sections(true, &body, vec![other, at_hand]),
             body,

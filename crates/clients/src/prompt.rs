@@ -1,5 +1,6 @@
 //! The prompt service: a template with variables becomes a text, or a JSON value, that a model writes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -122,21 +123,50 @@ impl Prompts {
         terms: BTreeMap<String, String>,
         streaming: bool,
     ) -> Result<Pieces, Error> {
-        let request = PromptRequest {
-            id: template.to_owned(),
-            terms,
-            streaming,
-            thinking: self.thinking,
-            settings: self.settings.clone(),
-        };
+        self.ask(template, Cow::Owned(terms), streaming)
+    }
+
+    /// The same with variables that the caller goes on with: they are copied only where the prompt service is asked.
+    ///
+    /// # Errors
+    /// As [`Prompts::stream`].
+    pub fn stream_of(
+        &self,
+        template: &str,
+        terms: &BTreeMap<String, String>,
+        streaming: bool,
+    ) -> Result<Pieces, Error> {
+        self.ask(template, Cow::Borrowed(terms), streaming)
+    }
+
+    fn ask(
+        &self,
+        template: &str,
+        terms: Cow<'_, BTreeMap<String, String>>,
+        streaming: bool,
+    ) -> Result<Pieces, Error> {
         let renderer = self.renderer.as_ref();
-        let rendered = renderer.and_then(|one| Some((&one.model, one.render(&request)?)));
+        let rendered = renderer.and_then(|one| Some((&one.model, one.render(template, &terms)?)));
         let answer = match rendered {
-            Some((model, question)) => match self.chat(model, &question) {
-                Some(answer) => Asked::Chat(answer, native::Reply::default()),
-                None => Asked::Model(self.caller.ask_on(model, &question)),
-            },
-            None => Asked::Service(self.caller.ask(&request)?),
+            Some((model, rendered)) => {
+                let question = TextCompletionRequest {
+                    streaming,
+                    thinking: self.thinking,
+                    settings: self.settings.clone(),
+                    ..rendered
+                };
+                match self.chat(model, &question) {
+                    Some(answer) => Asked::Chat(answer, native::Reply::default()),
+                    None => Asked::Model(self.caller.ask_on(model, &question)),
+                }
+            }
+            None => Asked::Service(self.caller.ask(&PromptRequest {
+                id: template.to_owned(),
+                terms: terms.into_owned(),
+                streaming,
+                thinking: self.thinking,
+                settings: self.settings.clone(),
+            })?),
         };
         Ok(Pieces {
             answer,

@@ -3,12 +3,13 @@
 //! A prompt for text is only rendered by the prompt service, which passes the question on to the model. Whoever has the prompts
 //! at hand renders it where it is asked for, and asks the same model itself: one crossing of the bus less for each question.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tg_mesh::{Cx, Derived};
 use tg_schemas::Topic;
 use tg_schemas::determinants::PROMPTS;
-use tg_schemas::msg::{PromptRequest, TextCompletionRequest};
+use tg_schemas::msg::TextCompletionRequest;
 use tg_schemas::processors::{prompt, prompt_rag, shared};
 use tg_templates::{Kind, PromptSet};
 
@@ -101,19 +102,20 @@ impl Renderer {
         })
     }
 
-    /// The question as the model gets it. `None`: it is for the prompt service, which reads the reply in the shape that the
+    /// A question to the model with the prompt as it is rendered. `None`: it is for the prompt service, which reads the reply in the shape that the
     /// prompt promises, or says what is wrong with it.
-    pub(crate) fn render(&self, asked: &PromptRequest) -> Option<TextCompletionRequest> {
-        if self.prompts.kind(&asked.id)? != Kind::Text {
+    pub(crate) fn render(
+        &self,
+        id: &str,
+        terms: &BTreeMap<String, String>,
+    ) -> Option<TextCompletionRequest> {
+        if self.prompts.kind(id)? != Kind::Text {
             return None;
         }
-        let prompt = self.prompts.render(&asked.id, &asked.terms).ok()?;
+        let prompt = self.prompts.render(id, terms).ok()?;
         Some(TextCompletionRequest {
             system: prompt.system,
             prompt: prompt.text,
-            streaming: asked.streaming,
-            thinking: asked.thinking,
-            settings: asked.settings.clone(),
             ..TextCompletionRequest::default()
         })
     }

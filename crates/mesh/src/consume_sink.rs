@@ -108,7 +108,7 @@ async fn read(
     slot: &Arc<InstanceState>,
     handler: &dyn ErasedRead,
     source: Of<'_>,
-    (mut delivery, permit): (Delivery, Option<Permit>),
+    (delivery, permit): (Delivery, Option<Permit>),
 ) {
     let of = source.subscription;
     let started = Instant::now();
@@ -124,14 +124,13 @@ async fn read(
     let reason = if slot.of_another_epoch(&delivery.envelope.headers) {
         Reason::Stale
     } else {
-        let headers = take_headers(&mut delivery.envelope);
+        let headers = delivery.envelope.headers.clone();
         let deadline = headers
             .deadline
             .map_or_else(|| Deadline::after(STREAM), Deadline::from_millis);
         let cancel = slot.mesh.shutdown().child_token();
         let mut cx = slot.cx(headers, deadline, cancel, follow.clone());
         cx.receipt.clone_from(&source.receipt);
-        let headers = cx.headers.clone();
         let mut span = slot.span(&cx, &of.name);
         let handled = handler.run(cx.within(&span), &delivery.envelope).await;
         if let Err(ConsumeError::Retry { error, .. } | ConsumeError::Dead(error)) = &handled {
@@ -152,8 +151,6 @@ async fn read(
             }
             Err(failed) => failed,
         };
-        // Whoever logs it or puts it aside reads them.
-        delivery.envelope.headers = Headers::clone(&headers);
         match failed {
             ConsumeError::Retry { error, after } => Reason::Retry(error, after),
             ConsumeError::Dead(error) => Reason::Dead(error),
@@ -270,14 +267,6 @@ async fn wait(slot: &InstanceState, pause: Duration, full: bool) {
         }
         tokio::time::sleep(LOOK).await;
     }
-}
-
-/// The headers of a message. Those stay by which its body is read.
-pub(crate) fn take_headers(envelope: &mut Envelope) -> Headers {
-    let headers = std::mem::take(&mut envelope.headers);
-    envelope.headers.sections.clone_from(&headers.sections);
-    envelope.headers.aside.clone_from(&headers.aside);
-    headers
 }
 
 /// Whether a message was sent in a generation of its workspace that has ended. Deciding it in the sinks keeps every

@@ -1,6 +1,7 @@
 //! **Dead letters**: what cannot be handled now becomes a dead letter, that is published, confirmed, to the flow service's one
 //! durable queue, and only then acknowledged where it was.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -76,7 +77,7 @@ pub(crate) async fn dead_letter(
             ("stale", error, Duration::ZERO)
         }
     };
-    let mut headers = envelope.headers.clone();
+    let mut headers = Headers::clone(&envelope.headers);
     headers.attempt = Some(attempt + 1);
     let mut record = DeadLetter {
         topic: of.topic.to_string(),
@@ -125,13 +126,13 @@ const FULL: &str =
 async fn publish(mesh: &Mesh, record: &DeadLetter, body: Bytes) -> Result<(), Error> {
     let said = codec::encode(record, ContentType::Json)?;
     let envelope = Envelope {
-        headers: Headers {
+        headers: Arc::new(Headers {
             // By it the flow service keeps a dead letter once that is delivered twice.
             id: Some(uuid::Uuid::new_v4().to_string()),
             from: Some(mesh.inbox().to_owned()),
             aside: Some(String::from_utf8_lossy(&said).into_owned()),
             ..Headers::default()
-        },
+        }),
         content_type: ContentType::parse(&record.content_type),
         body,
         ..Envelope::default()

@@ -142,6 +142,11 @@ impl<M: Message> ErasedRead for ReadHandler<M> {
         if self.inner.passes_by(&cx) {
             return Ok(());
         }
+        if let Some(done) = self.inner.is_done(&cx, record)
+            && done.await?
+        {
+            return Ok(());
+        }
         let record = match decode::<M>(record).await? {
             Err(CodecError::UnknownSchema { name, fingerprint }) => {
                 of_another_release(&cx.mesh, record, name, fingerprint).await?

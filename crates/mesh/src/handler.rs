@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
+use tg_bus::Envelope;
 use tg_rpc::Responder;
 use tg_schemas::{Error, Message, Reply, Retry};
 
@@ -50,6 +52,9 @@ impl From<Error> for ConsumeError {
     }
 }
 
+/// See [`RecordConsumer::is_done`]; fails as [`RecordConsumer::consume`] does.
+pub type IsDone<'a> = BoxFuture<'a, Result<bool, ConsumeError>>;
+
 /// Takes records.
 #[async_trait]
 pub trait RecordConsumer<M: Message>: Send + Sync + 'static {
@@ -62,5 +67,11 @@ pub trait RecordConsumer<M: Message>: Send + Sync + 'static {
     /// Whether the headers of a record already say that it has no effect here. It is acknowledged, and its body is not read.
     fn passes_by(&self, _cx: &Cx) -> bool {
         false
+    }
+
+    /// Finds out, which may take a while, whether the effect of a record is there already, by a few of its fields
+    /// ([`Envelope::at_hand`], [`tg_schemas::codec::fields`]). Then it is acknowledged and not read. `None`: that cannot be told so.
+    fn is_done<'a>(&'a self, _cx: &'a Cx, _record: &'a Envelope) -> Option<IsDone<'a>> {
+        None
     }
 }

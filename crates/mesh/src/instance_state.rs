@@ -167,7 +167,7 @@ impl InstanceState {
 
     pub(crate) fn cx(
         &self,
-        headers: Headers,
+        headers: Arc<Headers>,
         deadline: Deadline,
         cancel: CancellationToken,
         follow: Option<Arc<dyn Follow>>,
@@ -179,7 +179,7 @@ impl InstanceState {
             mesh: self.mesh.clone(),
             scope: self.scope.read().clone(),
             id: headers.id.as_deref().unwrap_or_default().into(),
-            headers: Arc::new(headers),
+            headers,
             deadline,
             cancel,
         }

@@ -87,7 +87,7 @@ pub use answer_on::answer_on;
 pub use config_source::ConfigSource;
 pub use config_view::ConfigView;
 pub use derived::Derived;
-pub use handler::{ConsumeError, RecordConsumer, RequestHandler};
+pub use handler::{ConsumeError, IsDone, RecordConsumer, RequestHandler};
 pub use host::Host;
 pub use leased_store::{Leased, LeasedStore, OpenError};
 pub use mesh::Mesh;

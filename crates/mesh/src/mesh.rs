@@ -120,6 +120,20 @@ impl Mesh {
         self.0.peer.record(topic, record, ask).await
     }
 
+    /// As [`Mesh::record`], of one that its writer goes on with.
+    ///
+    /// # Errors
+    /// As [`Peer::record`].
+    pub(crate) async fn record_shared<M: Message>(
+        &self,
+        topic: &Topic,
+        record: &Arc<M>,
+        ask: Ask,
+    ) -> Result<(), Error> {
+        let ask = self.stamped(ask, record.for_collection());
+        self.0.peer.record_shared(topic, record, ask).await
+    }
+
     /// Options that say for which generation of its collection a record is.
     pub(crate) fn stamped(&self, ask: Ask, collection: Option<&str>) -> Ask {
         let (Some(collection), Some(workspace), None) =

@@ -405,6 +405,24 @@ impl Cx {
         self.record_on(&self.topic(spec)?, record).await
     }
 
+    /// As [`Cx::record`], of one that its writer goes on with: it is not copied for readers in this process.
+    ///
+    /// # Errors
+    /// As [`Cx::record`].
+    pub async fn record_shared<M: Message>(
+        &self,
+        spec: Spec<Writes<M>>,
+        record: &Arc<M>,
+    ) -> Result<(), Error> {
+        let topic = self.topic(spec)?;
+        if self.follow.is_some() {
+            return self.record_on(&topic, &**record).await;
+        }
+        let mut options = self.record_options(record.for_collection());
+        options.droppable = self.scope.unread.contains(&topic);
+        self.mesh.record_shared(&topic, record, options).await
+    }
+
     /// As [`Cx::record`], for whoever wrote what it is made of: `receipts` are what [`Cx::pass_on`] gave for these records,
     /// separated by spaces.
     ///

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 
-use crate::consume_sink::{has_ended, take_headers};
+use crate::consume_sink::has_ended;
 use crate::erased::{ErasedServe, Outcome};
 use crate::instance_state::{Done, InstanceState};
 use crate::intake::Intake;
@@ -73,9 +73,9 @@ impl ServeSink {
         })
     }
 
-    fn take(&self, mut envelope: Envelope) {
+    fn take(&self, envelope: Envelope) {
         let mesh = &self.slot.mesh;
-        let headers = take_headers(&mut envelope);
+        let headers = envelope.headers.clone();
         let deadline = headers
             .deadline
             .map_or_else(|| Deadline::after(QUESTION), Deadline::from_millis);
@@ -161,7 +161,7 @@ impl ServeSink {
 async fn ask_again(
     slot: &Arc<InstanceState>,
     handler: &dyn ErasedServe,
-    headers: Headers,
+    headers: Arc<Headers>,
     deadline: Deadline,
 ) {
     let cx = slot.cx(
@@ -180,7 +180,7 @@ async fn ask_again(
 async fn answer(
     slot: &Arc<InstanceState>,
     handler: &dyn ErasedServe,
-    (headers, envelope, queue): (Headers, Envelope, &str),
+    (headers, envelope, queue): (Arc<Headers>, Envelope, &str),
     deadline: Deadline,
     held: Arc<ReplyStream>,
 ) {

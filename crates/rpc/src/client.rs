@@ -299,7 +299,7 @@ impl RequestClient {
         let mut envelope = question.question.clone();
         let passed_on = question.exchange.lock().lacks_from();
         if passed_on > 0 {
-            envelope.headers.seq = Some(passed_on);
+            Arc::make_mut(&mut envelope.headers).seq = Some(passed_on);
         }
         let publish = self
             .0
@@ -389,7 +389,7 @@ impl RequestClient {
             ..Headers::default()
         };
         let envelope = Envelope {
-            headers,
+            headers: Arc::new(headers),
             ..Envelope::default()
         };
         self.0.port.post(Target::Inbox(tell.to), envelope);

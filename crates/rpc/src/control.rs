@@ -22,7 +22,7 @@ pub(crate) fn broadcast_cancel(port: &Port, id: Arc<str>, detached: bool) {
         ..Headers::default()
     };
     let envelope = Envelope {
-        headers,
+        headers: Arc::new(headers),
         ..Envelope::default()
     };
     port.post(Target::Topic(topic()), envelope);

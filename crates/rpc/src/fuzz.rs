@@ -1,5 +1,7 @@
 //! Messages of an answer as any process of the broker may number them: parts that come joined, early, twice or last.
 
+use std::sync::Arc;
+
 use tg_bus::Envelope;
 use tg_schemas::Headers;
 use tg_testkit::fuzz::door;
@@ -16,7 +18,7 @@ fn message(bytes: &[u8]) -> Option<(u64, Envelope)> {
         ..Headers::default()
     };
     let envelope = Envelope {
-        headers,
+        headers: Arc::new(headers),
         body: body.to_vec().into(),
         ..Envelope::default()
     };

@@ -1,14 +1,18 @@
 //! Several parts of an answer in one message: one body line each.
 
-use bytes::Buf;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
 use tg_bus::{Envelope, Handover};
 
 use crate::window::{JOINED_BYTES, MAX_PARTS};
 
-/// Parts as messages: one for all where the asker reads that (`joinable`), unless it would be large.
+/// Parts as messages: one for all where the asker reads that (`joinable`), unless it would be large. One that is not written has no
+/// line.
 pub(crate) fn join(mut parts: Vec<Envelope>, joinable: bool) -> Vec<Envelope> {
     let bytes: usize = parts.iter().map(|part| part.body.len() + 1).sum();
-    let lines = parts.iter().all(|part| !part.body.contains(&b'\n'));
+    let is_line = |part: &Envelope| !part.handover.is_unwritten() && !part.body.contains(&b'\n');
+    let lines = parts.iter().all(is_line);
     if parts.len() < 2 || !joinable || bytes > JOINED_BYTES || !lines {
         return parts;
     }
@@ -25,8 +29,9 @@ pub(crate) fn join(mut parts: Vec<Envelope>, joinable: bool) -> Vec<Envelope> {
         .map(|part| std::mem::take(&mut part.handover));
     let handover = Handover::joined(handover.collect());
     let mut joined = parts.pop().unwrap_or_default();
-    joined.headers.seq = first;
-    joined.headers.parts = u32::try_from(number).ok();
+    let headers = Arc::make_mut(&mut joined.headers);
+    headers.seq = first;
+    headers.parts = u32::try_from(number).ok();
     joined.body = body.into();
     joined.handover = handover;
     vec![joined]
@@ -38,14 +43,12 @@ pub(crate) fn split(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envel
     let Some(number) = envelope.headers.parts else {
         return vec![(seq, envelope, last)];
     };
-    let mut handover = envelope.handover.split().into_iter();
-    let mut rest = envelope.body;
-    let mut parts = Vec::new();
-    while let Some(at) = memchr::memchr(b'\n', &rest) {
-        parts.push(rest.split_to(at));
-        rest.advance(1);
-    }
-    parts.push(rest);
+    let handover = envelope.handover.split();
+    let parts = match handover.iter().any(Handover::is_unwritten) {
+        true => vec![Bytes::new(); handover.len()],
+        false => lines(envelope.body),
+    };
+    let mut handover = handover.into_iter();
     if u32::try_from(parts.len()) != Ok(number) || parts.len() > MAX_PARTS {
         tracing::warn!("a message of an answer does not hold the parts it names");
         return Vec::new();
@@ -67,18 +70,29 @@ pub(crate) fn split(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envel
         .collect()
 }
 
+fn lines(mut rest: Bytes) -> Vec<Bytes> {
+    let mut lines = Vec::new();
+    while let Some(at) = memchr::memchr(b'\n', &rest) {
+        lines.push(rest.split_to(at));
+        rest.advance(1);
+    }
+    lines.push(rest);
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use tg_schemas::Headers;
+    use tg_schemas::msg::AgentResponse;
 
     use super::*;
 
     fn part(seq: u64, text: &str) -> Envelope {
         Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 seq: Some(seq),
                 ..Headers::default()
-            },
+            }),
             body: text.to_owned().into(),
             ..Envelope::default()
         }
@@ -100,6 +114,37 @@ mod tests {
     }
 
     #[test]
+    fn parts_without_bodies_travel_together_as_they_are() {
+        let unwritten = |text: &str| {
+            let message = AgentResponse {
+                content: text.to_owned(),
+                ..AgentResponse::default()
+            };
+            Handover::unwritten(9, message)
+        };
+        let message = Envelope {
+            headers: Arc::new(Headers {
+                parts: Some(2),
+                ..Headers::default()
+            }),
+            handover: Handover::joined(vec![unwritten("a"), unwritten("b")]),
+            ..Envelope::default()
+        };
+        let parts = split(4, message.clone(), true);
+        assert_eq!(parts.len(), 2);
+        for ((at, part, last), (seq, text)) in parts.into_iter().zip([(4, "a"), (5, "b")]) {
+            assert_eq!((at, part.size(), last), (seq, 9, seq == 5));
+            assert_eq!(part.read::<AgentResponse>().unwrap().content, text);
+        }
+        assert!(split(4, message, true).is_empty(), "taken");
+        let single = Envelope {
+            handover: unwritten("a"),
+            ..part(0, "")
+        };
+        assert_eq!(join(vec![single, part(1, "c")], true).len(), 2);
+    }
+
+    #[test]
     fn large_parts_lines_and_plain_readers_get_single_messages() {
         let large = "x".repeat(JOINED_BYTES / 2 + 1);
         assert_eq!(join(vec![part(0, &large), part(1, &large)], true).len(), 2);
@@ -110,9 +155,9 @@ mod tests {
     #[test]
     fn a_message_that_lies_about_its_parts_holds_none() {
         let mut message = part(0, "a\nb");
-        message.headers.parts = Some(3);
+        Arc::make_mut(&mut message.headers).parts = Some(3);
         assert!(split(0, message.clone(), false).is_empty());
-        message.headers.parts = Some(2);
+        Arc::make_mut(&mut message.headers).parts = Some(2);
         assert!(split(u64::MAX, message.clone(), true).is_empty());
         let parts = split(u64::MAX - 1, message, true);
         assert!(parts.len() == 2 && parts[1].0 == u64::MAX && parts[1].2);

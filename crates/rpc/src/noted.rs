@@ -16,7 +16,7 @@ use tokio::time::Instant;
 /// Notes what goes to inboxes, to topics and to those who are looked for; knows which processes are connected.
 pub(crate) struct Notes {
     pub(crate) link: watch::Sender<Link>,
-    pub(crate) said: Mutex<Vec<(Arc<str>, Headers)>>,
+    pub(crate) said: Mutex<Vec<(Arc<str>, Arc<Headers>)>>,
     /// Processes that are not connected.
     pub(crate) gone: Mutex<Vec<String>>,
     /// When a question was published, whether or not somebody takes it.

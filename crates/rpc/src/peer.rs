@@ -291,7 +291,7 @@ impl Peer {
             ..ask
         };
         let mut question = self.question(topic, question, (ask, SpanKind::Producer))?;
-        question.question.headers.reply_to = Some(address.reply_to.clone());
+        Arc::make_mut(&mut question.question.headers).reply_to = Some(address.reply_to.clone());
         self.0.client.forward(question).await
     }
 
@@ -352,7 +352,7 @@ impl Peer {
             id,
             target: Target::Topic(topic.clone()),
             question: Envelope {
-                headers,
+                headers: Arc::new(headers),
                 content_type: ContentType::Json,
                 handover: Handover::new(self.bus().in_process(), &body, || question.clone()),
                 body,
@@ -391,6 +391,29 @@ impl Peer {
         record: &M,
         ask: Ask,
     ) -> Result<(), Error> {
+        self.write_record(topic, record, None, ask).await
+    }
+
+    /// As [`Peer::record`], of one that its writer goes on with: it is not copied for readers in this process.
+    ///
+    /// # Errors
+    /// As [`Peer::record`].
+    pub async fn record_shared<M: Message>(
+        &self,
+        topic: &Topic,
+        record: &Arc<M>,
+        ask: Ask,
+    ) -> Result<(), Error> {
+        self.write_record(topic, &**record, Some(record), ask).await
+    }
+
+    async fn write_record<M: Message>(
+        &self,
+        topic: &Topic,
+        record: &M,
+        shared: Option<&Arc<M>>,
+        ask: Ask,
+    ) -> Result<(), Error> {
         let rules = self.rules();
         let content_type = rules.records;
         let body = codec::encode(record, content_type)?;
@@ -406,9 +429,12 @@ impl Peer {
             }
         };
         let envelope = Envelope {
-            headers,
+            headers: Arc::new(headers),
             content_type,
-            handover: Handover::new(self.bus().in_process(), &body, || record.clone()),
+            handover: match shared {
+                Some(shared) => Handover::shared(self.bus().in_process(), &body, shared),
+                None => Handover::new(self.bus().in_process(), &body, || record.clone()),
+            },
             body,
         };
         let target = Target::Topic(topic.clone());
@@ -514,10 +540,10 @@ impl Peer {
         let body = codec::encode(hint, ContentType::Json)?;
         let framed = self.rules().framed;
         let envelope = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 from: framed.then(|| self.inbox().to_owned()),
                 ..Headers::default()
-            },
+            }),
             body,
             ..Envelope::default()
         };

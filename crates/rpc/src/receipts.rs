@@ -84,11 +84,11 @@ impl ReceiptSender {
         };
         let port = &self.0.port;
         let envelope = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 from: Some(port.inbox().to_owned()),
                 frame: Some(Frame::Receipts),
                 ..Headers::default()
-            },
+            }),
             body,
             ..Envelope::default()
         };

@@ -70,7 +70,7 @@ impl Reorder {
         };
         let mut complete = false;
         while let Some(part) = next {
-            self.ready_bytes += part.0.body.len();
+            self.ready_bytes += part.0.size();
             complete = part.1;
             self.ready.push_back(part);
             self.next += 1;
@@ -88,7 +88,7 @@ impl Reorder {
     /// The next part for the reader.
     pub(crate) fn pop(&mut self) -> Option<Part> {
         let part = self.ready.pop_front()?;
-        let bytes = part.0.body.len();
+        let bytes = part.0.size();
         self.ready_bytes -= bytes;
         self.bytes_since_credit += bytes;
         self.taken += 1;

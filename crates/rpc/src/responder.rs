@@ -77,8 +77,14 @@ impl<R: Reply> Responder<R> {
         let count = end.map_or(parts.len(), |end| end + 1);
         let mut parts = parts.take(count).peekable();
         while parts.peek().is_some() {
-            let mut group = Vec::with_capacity(TOGETHER.min(count));
-            for (part, written) in parts.by_ref().take(TOGETHER) {
+            let together: Vec<_> = parts.by_ref().take(TOGETHER).collect();
+            let mut group = Vec::with_capacity(together.len());
+            let sizes = self.unwritten(&together);
+            for (nth, (part, written)) in together.into_iter().enumerate() {
+                if let Some(size) = sizes.get(nth) {
+                    group.push((Bytes::new(), Handover::unwritten(*size, part)));
+                    continue;
+                }
                 let body = match written {
                     Some(written) => Bytes::from(written),
                     None => codec::encode(&part, ContentType::Json)?,
@@ -94,6 +100,23 @@ impl<R: Reply> Responder<R> {
             self.ended = last;
         }
         Ok(())
+    }
+
+    /// How long parts that are sent together are at most, where nobody needs them as bytes: their asker is in this process. Else
+    /// nothing: all of them are written.
+    fn unwritten(&self, parts: &[(R, Option<String>)]) -> Vec<usize> {
+        if !self.server.in_process() || self.stream.plain {
+            return Vec::new();
+        }
+        let size = |(part, written): &(R, Option<String>)| match written {
+            Some(_) => None,
+            None => {
+                let most = Handover::LONGEST_UNWRITTEN.min(self.server.largest_part());
+                part.longest().filter(|size| *size <= most)
+            }
+        };
+        let sizes: Option<Vec<usize>> = parts.iter().map(size).collect();
+        sizes.unwrap_or_default()
     }
 
     /// A part that no message can hold ends the answer with an error part: silence would have the asker ask

@@ -119,7 +119,7 @@ impl ReplyServer {
                     ..Headers::default()
                 };
                 let envelope = Envelope {
-                    headers,
+                    headers: Arc::new(headers),
                     ..Envelope::default()
                 };
                 // A bus that is away for now is asked again.
@@ -218,24 +218,32 @@ impl ReplyServer {
             }
             state.spoke = Instant::now();
             state.pause = FIRST_PAUSE;
-            let end = state.next + bodies.len() as u64;
+            let inbox = self.0.port.inbox();
+            let (begin, end) = (state.next, state.next + bodies.len() as u64);
+            let frame = |next: u64| match last && next == end {
+                true => Frame::Last,
+                false => Frame::Part,
+            };
             let mut parts = Vec::with_capacity(bodies.len());
-            for (body, handover) in bodies {
-                let seq = state.next;
-                state.next += 1;
-                if !held.plain {
-                    state.bytes_ahead += body.len();
-                    state.ahead.push_back((seq, body.len()));
+            if bodies.len() > 1 && bodies.iter().all(|(_, one)| one.is_unwritten()) {
+                let each: Vec<Handover> = bodies.into_iter().map(|(_, one)| one).collect();
+                each.iter().for_each(|one| state.goes_ahead(one.size()));
+                parts.push(held.together(inbox, frame(end), begin, each));
+            } else {
+                for (body, handover) in bodies {
+                    let seq = state.next;
+                    match held.plain {
+                        true => state.next += 1,
+                        false => state.goes_ahead(body.len() + handover.size()),
+                    }
+                    let mut part = held.frame(inbox, frame(state.next), seq, body);
+                    part.handover = handover;
+                    if keep {
+                        state.kept_bytes += part.body.len();
+                        state.parts.push_back((seq, part.clone()));
+                    }
+                    parts.push(part);
                 }
-                let ends = last && state.next == end;
-                let frame = if ends { Frame::Last } else { Frame::Part };
-                let mut part = held.frame(self.0.port.inbox(), frame, seq, body);
-                part.handover = handover;
-                if keep {
-                    state.kept_bytes += part.body.len();
-                    state.parts.push_back((seq, part.clone()));
-                }
-                parts.push(part);
             }
             if last {
                 state.ended = Some(Instant::now());
@@ -493,13 +501,13 @@ impl ReplyServer {
             return;
         };
         let envelope = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 id: Some(id.clone()),
                 from: Some(self.0.port.inbox().to_owned()),
                 frame: Some(frame),
                 seq,
                 ..Headers::default()
-            },
+            }),
             content_type: ContentType::Json,
             body,
             ..Envelope::default()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tg_bus::{Envelope, Target};
+use tg_bus::{Envelope, Handover, Target};
 use tg_schemas::codec::ContentType;
 use tg_schemas::{Frame, Headers, Topic};
 use tokio::sync::Notify;
@@ -51,6 +51,15 @@ pub(crate) struct State {
     passed_on: bool,
     /// Since when the handler waits for the asker to use up what is there, or when the asker was last looked for.
     pub(crate) waits: Option<Instant>,
+}
+
+impl State {
+    /// Counts the next part, of so many bytes, as one that the asker has not used up.
+    pub(crate) fn goes_ahead(&mut self, bytes: usize) {
+        self.ahead.push_back((self.next, bytes));
+        self.bytes_ahead += bytes;
+        self.next += 1;
+    }
 }
 
 impl ReplyStream {
@@ -212,6 +221,20 @@ impl ReplyStream {
         parts.map(|(_, part)| part.clone()).collect()
     }
 
+    /// Parts that are not written, from this number on, as one message.
+    pub(crate) fn together(
+        &self,
+        inbox: &str,
+        frame: Frame,
+        seq: u64,
+        parts: Vec<Handover>,
+    ) -> Envelope {
+        let mut message = self.frame(inbox, frame, seq, Bytes::new());
+        Arc::make_mut(&mut message.headers).parts = u32::try_from(parts.len()).ok();
+        message.handover = Handover::joined(parts);
+        message
+    }
+
     pub(crate) fn frame(&self, inbox: &str, frame: Frame, seq: u64, body: Bytes) -> Envelope {
         let headers = if self.plain {
             Headers {
@@ -229,7 +252,7 @@ impl ReplyStream {
             }
         };
         Envelope {
-            headers,
+            headers: Arc::new(headers),
             content_type: ContentType::Json,
             body,
             ..Envelope::default()

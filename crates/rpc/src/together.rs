@@ -1,5 +1,7 @@
 //! Several messages as one record: durable together, with one confirmation, each for readers of its own.
 
+use std::sync::Arc;
+
 use tg_bus::{BusError, Envelope, Handover, Link, Routed, Target};
 use tg_schemas::codec::ContentType;
 use tg_schemas::limits;
@@ -45,10 +47,10 @@ impl Peer {
         let cancel = ask.cancel.clone();
         let epoch = ask.epoch;
         let envelope = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 sections: Some(header),
                 ..self.record_headers(ask)
-            },
+            }),
             content_type: ContentType::Avro,
             handover: Handover::sections(self.bus().in_process(), &body, shared),
             body,

@@ -139,10 +139,10 @@ pub fn sub(topic: &Topic, name: &str) -> Subscription {
 /// A message with this text as body, and its beginning as id: headers are short.
 pub fn message(text: &str) -> Envelope {
     Envelope {
-        headers: Headers {
+        headers: Arc::new(Headers {
             id: Some(text.chars().take(64).collect()),
             ..Headers::default()
-        },
+        }),
         body: text.to_owned().into(),
         ..Envelope::default()
     }

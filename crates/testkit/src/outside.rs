@@ -2,6 +2,7 @@
 //! the way for long. They are put on the bus as such a process would, while the system under test is stopped.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use tg_bus::embedded::EmbeddedBus;
@@ -21,7 +22,7 @@ pub type Sent = (Topic, Envelope);
 /// The topic is not one, or the record cannot be encoded.
 pub fn record<M: Message>(topic: &str, headers: Headers, record: &M) -> Result<Sent> {
     let envelope = Envelope {
-        headers,
+        headers: Arc::new(headers),
         content_type: ContentType::Avro,
         body: codec::encode(record, ContentType::Avro)?,
         ..Envelope::default()

@@ -30,6 +30,29 @@ fn quoted_triples_survive_avro() {
 }
 
 #[test]
+fn some_fields_are_read_without_the_others() {
+    #[derive(serde::Deserialize)]
+    struct Which {
+        run: String,
+        step: i64,
+    }
+    let run = AgentRun {
+        run: "r".into(),
+        step: 3,
+        question: "q".into(),
+        history: vec![AgentRunStep::default()],
+        ..AgentRun::default()
+    };
+    for content_type in [ContentType::Avro, ContentType::Json] {
+        let body = encode(&run, content_type).unwrap();
+        let which: Which = fields::<AgentRun, _>(&body, content_type).unwrap();
+        assert_eq!((which.run.as_str(), which.step), ("r", 3));
+        let other = fields::<Triples, Which>(&body, ContentType::Avro);
+        assert!(other.is_none(), "another schema");
+    }
+}
+
+#[test]
 fn free_json_survives_avro() {
     let mut message = PassthroughRequest::default();
     message

@@ -3,6 +3,8 @@
 //! Knows no files and no queues. Whatever does not parse or whose checksum is wrong is the torn end of
 //! a log, never a panic.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use crc32fast::hash as crc32;
 use tg_schemas::Headers;
@@ -156,7 +158,7 @@ impl<'a> Fields<'a> {
         }
         let length = self.number()? as usize;
         Some(Envelope {
-            headers,
+            headers: Arc::new(headers),
             content_type,
             body: Bytes::copy_from_slice(self.take(length)?),
             ..Envelope::default()
@@ -178,11 +180,11 @@ mod tests {
     #[test]
     fn entries_survive_and_damage_is_noticed() {
         let envelope = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 id: Some("ä".into()),
                 attempt: Some(3),
                 ..Headers::default()
-            },
+            }),
             content_type: ContentType::Avro,
             body: Bytes::from_static(b"\0body"),
             ..Envelope::default()

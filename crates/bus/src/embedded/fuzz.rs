@@ -1,5 +1,7 @@
 //! Segments of the log as a disk may give them back.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use crc32fast::hash as crc32;
 use tg_schemas::Headers;
@@ -12,10 +14,10 @@ use crate::bus::Envelope;
 fn entries() -> Vec<u8> {
     let mut out = Vec::new();
     let envelope = Envelope {
-        headers: Headers {
+        headers: Arc::new(Headers {
             id: Some("ä".into()),
             ..Headers::default()
-        },
+        }),
         body: Bytes::from_static(b"{}"),
         ..Envelope::default()
     };

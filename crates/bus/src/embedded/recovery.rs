@@ -126,7 +126,8 @@ impl Found {
                         {
                             let mut state = record.state.lock();
                             state.place = place;
-                            state.workspace = envelope.headers.workspace.map(|of| self.name(of));
+                            let workspace = envelope.headers.workspace.clone();
+                            state.workspace = workspace.map(|of| self.name(of));
                         }
                         self.records.insert(seq, Arc::new(record));
                     }

@@ -1,6 +1,7 @@
 //! Envelopes as AMQP messages, and what a broker's refusal means.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
@@ -45,7 +46,7 @@ pub(super) fn envelope(properties: &BasicProperties, body: Vec<u8>) -> Envelope 
         .as_ref()
         .map_or(ContentType::Json, |text| ContentType::parse(text.as_str()));
     Envelope {
-        headers,
+        headers: Arc::new(headers),
         content_type,
         body: Bytes::from(body),
         ..Envelope::default()
@@ -131,12 +132,12 @@ mod tests {
     #[test]
     fn envelopes_survive_the_wire() {
         let sent = Envelope {
-            headers: Headers {
+            headers: Arc::new(Headers {
                 id: Some("q-1".into()),
                 seq: Some(4),
                 detach: true,
                 ..Headers::default()
-            },
+            }),
             content_type: ContentType::Avro,
             body: Bytes::from_static(b"body"),
             ..Envelope::default()

@@ -27,11 +27,11 @@ fn open(dir: &Path, disk: u64) -> (EmbeddedBus, Arc<dyn Bus>) {
 /// A record of a workspace, so far from what was new.
 fn record(workspace: &str, depth: u32, bytes: usize) -> Envelope {
     Envelope {
-        headers: Headers {
+        headers: Arc::new(Headers {
             workspace: (!workspace.is_empty()).then(|| workspace.to_owned()),
             depth: (depth > 0).then_some(depth),
             ..Headers::default()
-        },
+        }),
         body: vec![7; bytes].into(),
         ..Envelope::default()
     }
@@ -75,11 +75,11 @@ async fn a_workspace_has_half_of_the_disk_and_others_pass() {
         Headers::default(),
         Headers {
             attempt: Some(1),
-            ..record("acme", 0, 0).headers
+            ..Headers::clone(&record("acme", 0, 0).headers)
         },
     ] {
         let record = Envelope {
-            headers: free,
+            headers: Arc::new(free),
             ..record("", 0, RECORD)
         };
         assert_eq!(put(&bus, &topic, record).await, Ok(Routed::Queued));

@@ -246,13 +246,13 @@ async fn bare(url: &str, count: usize, rounds: &mut Rounds) {
 
 fn envelope() -> Envelope {
     Envelope {
-        headers: Headers {
+        headers: Arc::new(Headers {
             id: Some("0123456789abcdef0123456789abcdef".into()),
             reply_to: Some("inbox-0123456789abcdef".into()),
             deadline: Some(1_700_000_000_000),
             workspace: Some("default".into()),
             ..Headers::default()
-        },
+        }),
         body: vec![b'x'; BODY].into(),
         ..Envelope::default()
     }

@@ -18,14 +18,14 @@ const AT_ONCE: usize = 1024;
 
 async fn ask(mesh: &Host, inbox: &str, id: &str, seq: Option<u64>) {
     let envelope = Envelope {
-        headers: Headers {
+        headers: Arc::new(Headers {
             id: Some(id.to_owned()),
             from: Some(inbox.to_owned()),
             reply_to: Some(inbox.to_owned()),
             frame: Some(Frame::Ask),
             seq,
             ..Headers::default()
-        },
+        }),
         body: b"{\"prompt\": \"x\"}".to_vec().into(),
         ..Envelope::default()
     };

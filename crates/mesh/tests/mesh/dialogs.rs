@@ -314,13 +314,13 @@ async fn a_question_of_noise_is_answered_or_dropped(place: Place) {
     for (n, body) in bodies.into_iter().enumerate() {
         for (id, reply_to) in [(None, true), (Some(n), false), (Some(n), true)] {
             let envelope = Envelope {
-                headers: Headers {
+                headers: Arc::new(Headers {
                     id: id.map(|n| format!("noise-{n}")),
                     from: Some(inbox.clone()),
                     reply_to: reply_to.then(|| inbox.clone()),
                     frame: Some(Frame::Ask),
                     ..Headers::default()
-                },
+                }),
                 body: body.to_vec().into(),
                 ..Envelope::default()
             };

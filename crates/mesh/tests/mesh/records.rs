@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, ConsumeError, Cx, Host, PartFate, Processor, RecordConsumer};
+use futures::FutureExt;
+use serde::Deserialize;
+use tg_mesh::{Ask, ConsumeError, Cx, Envelope, Host, IsDone, PartFate, Processor, RecordConsumer};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{DeadLetter, Metadata, Triples};
 use tg_schemas::processors::{self, ProcessorSpec};
-use tg_schemas::{Class, Error, ErrorCode, Topic, records};
-use tg_testkit::bus::{BOUND, within};
+use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic, records};
+use tg_testkit::bus::{BOUND, until, within};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::RecordingConsumer;
 use tg_testkit::flow::topic_of;
@@ -268,6 +270,78 @@ async fn noise_is_dead_not_requeued(place: Place) {
     assert_eq!(world.written().await, "fine");
 }
 
+/// Knows by their names of which records the effect is there.
+struct Knowing {
+    looked: AtomicUsize,
+    read: mpsc::Sender<String>,
+}
+
+/// The field by which it knows.
+#[derive(Deserialize)]
+struct Named {
+    metadata: Metadata,
+}
+
+#[async_trait]
+impl RecordConsumer<Triples> for Knowing {
+    async fn consume(&self, _: Cx, record: Triples) -> Result<(), ConsumeError> {
+        self.read.send(id(&record).to_owned()).await.unwrap();
+        Ok(())
+    }
+
+    fn is_done<'a>(&'a self, _: &'a Cx, record: &'a Envelope) -> Option<IsDone<'a>> {
+        self.looked.fetch_add(1, Ordering::Relaxed);
+        let at_hand = record.at_hand(|record: &Triples| id(record).to_owned());
+        let written = || {
+            let body = record.body_of::<Triples>()?;
+            let named = codec::fields::<Triples, Named>(body, record.content_type)?;
+            Some(named.metadata.id)
+        };
+        let name = at_hand.or_else(written)?;
+        Some(async move { Ok::<bool, ConsumeError>(name == "done") }.boxed())
+    }
+}
+
+async fn a_record_whose_effect_is_there_is_acknowledged_and_not_read(place: Place) {
+    let mesh = mesh(&place).await;
+    let config = config_of(&mesh).await;
+    let (read, mut names) = mpsc::channel(8);
+    let knowing = Arc::new(Knowing {
+        looked: AtomicUsize::new(0),
+        read,
+    });
+    let writer = Processor::new(processors::triples_write::PROCESSOR)
+        .reads(processors::triples_write::INPUT, knowing.clone());
+    mesh.host(writer).await.unwrap();
+    let kind = "processor:triples-write";
+    config
+        .change(&mesh, "default", &[(kind, "f", Some(&row(1)))])
+        .await;
+    let there = |view: &tg_mesh::PresenceView| view.attached("triples-write", "default", "f", 1);
+    assert!(mesh.presence().until(BOUND, there).await);
+    for name in ["done", "fine", "done", "other"] {
+        let record = triples(name);
+        mesh.record(&store(), &record, Ask::default())
+            .await
+            .unwrap();
+    }
+    let mut read = [within(names.recv()).await, within(names.recv()).await];
+    read.sort();
+    let read = read.each_ref().map(|name| name.as_deref().unwrap());
+    assert_eq!(read, ["fine", "other"]);
+    // Nothing of it waits any more, and nothing was read again.
+    let queue = Subscription {
+        topic: store(),
+        name: "triples-write--default--f--input".to_owned(),
+    };
+    until(async || {
+        let state = mesh.bus().queue_state(&queue).await.unwrap();
+        knowing.looked.load(Ordering::Relaxed) >= 4 && state.is_some_and(|state| state.ready == 0)
+    })
+    .await;
+    assert!(names.try_recv().is_err());
+}
+
 /// Hands records on to a topic, and says how that went.
 struct Passer(mpsc::Sender<Result<(), ErrorCode>>);
 
@@ -372,6 +446,7 @@ tg_testkit::on_both_buses!(
     writers_who_ask_are_told_what_became_of_their_records,
     a_record_of_another_epoch_is_stale,
     noise_is_dead_not_requeued,
+    a_record_whose_effect_is_there_is_acknowledged_and_not_read,
     what_nobody_of_a_flow_reads_is_dropped_and_nothing_else,
     a_record_of_another_release_is_read_once_its_schema_is_kept,
 );

@@ -41,13 +41,13 @@ fn question(client: &RequestClient, left: Duration) -> Arc<InFlight> {
 
 fn says(client: &RequestClient, server: &str, frame: Frame, seq: u64) {
     client.deliver(Envelope {
-        headers: Headers {
+        headers: Arc::new(Headers {
             id: Some("q".to_owned()),
             from: Some(server.to_owned()),
             frame: Some(frame),
             seq: Some(seq),
             ..Headers::default()
-        },
+        }),
         ..Envelope::default()
     });
 }

@@ -8,12 +8,12 @@ const MS: Duration = Duration::from_millis(1);
 
 fn frame(from: &str, frame: Frame, seq: u64) -> Envelope {
     Envelope {
-        headers: Headers {
+        headers: Arc::new(Headers {
             from: Some(from.to_owned()),
             frame: Some(frame),
             seq: Some(seq),
             ..Headers::default()
-        },
+        }),
         ..Envelope::default()
     }
 }

@@ -131,7 +131,7 @@ async fn a_detached_answer_goes_on_and_who_asks_under_its_id_is_told_to_wait() {
     assert!(!held.cancel.is_cancelled());
     tokio::time::sleep(Duration::from_millis(1)).await;
     let said = notes.said.lock();
-    let told = |(to, headers): &(Arc<str>, Headers)| {
+    let told = |(to, headers): &(Arc<str>, Arc<Headers>)| {
         **to == *"second" && headers.frame == Some(Frame::Alive)
     };
     assert!(said.iter().any(told), "{said:?}");

@@ -261,11 +261,11 @@ async fn failures_are_told_when_they_are_final(world: &World) {
 
     // Noise has headers, too.
     let envelope = Envelope {
-        headers: Headers {
+        headers: Arc::new(Headers {
             id: Some("noise".to_owned()),
             thread: Some(run.to_string()),
             ..Headers::default()
-        },
+        }),
         body: b"\x00\xff noise".to_vec().into(),
         ..Envelope::default()
     };
@@ -287,7 +287,7 @@ async fn failures_are_told_when_they_are_final(world: &World) {
 async fn bring_back(mesh: &Host, kept: &DeadLetter) {
     let body = kept.clone().into_body();
     let envelope = Envelope {
-        headers: serde_json::from_str(&kept.headers).unwrap(),
+        headers: Arc::new(serde_json::from_str(&kept.headers).unwrap()),
         content_type: ContentType::parse(&kept.content_type),
         body: body.unwrap(),
         ..Envelope::default()
@@ -392,7 +392,7 @@ async fn foreign_worlds_are_not_told() {
     let (topic, mut headers) = working(&mesh, "worker", None).await;
     let run = JobId::new(0, "default", "p5");
     let mut envelope = message("{}");
-    envelope.headers.thread = Some(run.to_string());
+    Arc::make_mut(&mut envelope.headers).thread = Some(run.to_string());
     let target = Target::Topic(topic);
     mesh.bus()
         .publish(&target, envelope, PublishMode::Confirmed)

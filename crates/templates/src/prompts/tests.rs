@@ -307,3 +307,20 @@ fn the_shipped_prompts_of_the_router_list_what_may_be_chosen() {
     let listed = "* react: step by step\n\n## Kind of task\nrisk: hazards\n\n## Question\nWhich?";
     assert!(prompt.text.contains(listed), "{}", prompt.text);
 }
+
+#[test]
+fn tools_are_offered_as_they_are_now() {
+    let set = shipped();
+    let text = |about: &str| {
+        let tools = json!([{"name": "a", "description": about, "arguments": []}]);
+        let terms = terms(json!({"question": "q", "tools": tools}));
+        set.render("agent-react", &terms).unwrap().text
+    };
+    let (one, long) = ("One.".to_owned(), "x".repeat(10_000));
+    let mut all = vec![one.clone(), one.clone(), long.clone(), long];
+    all.extend((0..20).map(|number| format!("Tool {number}.")));
+    all.push(one);
+    for about in all {
+        assert!(text(&about).contains(&about), "{about}");
+    }
+}

@@ -1,7 +1,8 @@
 //! JSON values as template values. Objects keep the order of their keys. Each value is made once, by whoever reads the JSON, and
 //! shared from then on: a template may name a list of objects many times.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,6 +12,16 @@ use serde_json::Map;
 
 /// Keys of an object that are compared one by one; of more there is an index.
 const FEW: usize = 8;
+
+/// Terms of this name are read once while they stay the same: an agent offers the same tools in each step.
+const SAME: &str = "tools";
+/// How many of them a thread keeps, and how long they may be, in bytes.
+const KEPT: usize = 8;
+const LONGEST: usize = 8 << 10;
+
+thread_local! {
+    static KNOWN: RefCell<VecDeque<(String, Value)>> = const { RefCell::new(VecDeque::new()) };
+}
 
 /// An object.
 #[derive(Debug, Default)]
@@ -67,10 +78,28 @@ impl Object for Row {
 pub(crate) fn of_terms(terms: &BTreeMap<String, String>) -> Result<Value, &str> {
     let mut row = Row::default();
     for (name, term) in terms {
-        let Read(value) = serde_json::from_slice(term.as_bytes()).map_err(|_| name.as_str())?;
+        let value = read(name, term).map_err(|_| name.as_str())?;
         row.put(Value::from(name.as_str()), value);
     }
     Ok(Value::from_object(row))
+}
+
+fn read(name: &str, term: &str) -> Result<Value, serde_json::Error> {
+    let parse = || serde_json::from_slice(term.as_bytes()).map(|Read(value)| value);
+    if name != SAME || term.len() > LONGEST {
+        return parse();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some((_, value)) = known.iter().find(|(text, _)| text == term) {
+            return Ok(value.clone());
+        }
+        let read = parse();
+        if let Ok(value) = &read {
+            known.truncate(KEPT - 1);
+            known.push_front((term.to_owned(), value.clone()));
+        }
+        read
+    })
 }
 
 /// An object of JSON values.

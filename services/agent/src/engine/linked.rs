@@ -23,12 +23,13 @@ pub struct Linked {
 }
 
 impl Linked {
-    /// None yet. `chain`: what they go on with; `None` of a run that has none. `library`: it takes the texts.
-    pub fn new(chain: Option<Chain>, library: bool) -> Self {
+    /// Those that there are. `chain`: what the next go on with; `None` of a run that has none. `library`: it takes the texts.
+    pub fn new(chain: Option<Chain>, library: bool, mut events: Vec<Event>) -> Self {
+        events.reserve(4);
         Self {
             chain,
             library,
-            events: Vec::with_capacity(4),
+            events,
         }
     }
 

@@ -51,6 +51,8 @@ pub struct Decided<'a> {
     pub seen: Option<&'a Observation>,
     /// What became of the texts.
     pub stored: Stored,
+    /// The entries of the decision are there: those of what came of it go on from them.
+    pub begun: bool,
 }
 
 impl<'a> Decided<'a> {

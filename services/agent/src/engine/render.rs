@@ -16,12 +16,21 @@ impl Entries<'_> {
     /// All of them in the order of their chain: the session with the first step, the decision, its thought, the
     /// observation, or the thought and the conclusion that it led to.
     pub fn of(&self, left: &Left<'_>, stored: Stored) -> Vec<Event> {
+        self.after(Vec::new(), left, stored)
+    }
+
+    /// The same; `begun` are those of the decision alone, made in the same way before it was known what came of it, or none.
+    pub fn after(&self, begun: Vec<Event>, left: &Left<'_>, stored: Stored) -> Vec<Event> {
         let id = &Session::new(&self.run.run);
         // A run that an earlier release began has no chain.
         let is_chained = self.step <= 1 || !self.run.chain.is_empty();
-        let chain = is_chained.then(|| Chain::after(&self.run.chain));
-        let mut linked = Linked::new(chain, self.library);
-        if self.step == 1 {
+        let is_begun = !begun.is_empty();
+        let chain = is_chained.then(|| match is_begun {
+            true => Chain::after(&Self::head(&begun)),
+            false => Chain::after(&self.run.chain),
+        });
+        let mut linked = Linked::new(chain, self.library, begun);
+        if self.step == 1 && !is_begun {
             let parent = Some(&self.run.parent).filter(|parent| !parent.is_empty());
             let parent = parent.map(|parent| match self.run.caller.as_str() {
                 "" => Session::new(parent).decomposition(),
@@ -39,9 +48,10 @@ impl Entries<'_> {
                 decision,
                 seen: left.seen,
                 stored,
+                begun: is_begun,
             };
             match decision.taken {
-                Taken::Answer { .. } if left.ending.is_some() => {}
+                Taken::Answer { .. } if left.ending.is_some() || is_begun => {}
                 Taken::Answer { .. } => self.answered(id, decision, stored, &mut linked),
                 _ => patterns::of(self.run).render(self, &decided, &mut linked),
             }
@@ -148,5 +158,103 @@ impl Entries<'_> {
                 refused: false,
             },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+    use tg_schemas::msg::AgentRun;
+
+    use super::*;
+    use crate::engine::decision::{Chosen, Finding, Observation};
+    use crate::engine::phase::SUPERVISOR;
+
+    fn choice(name: &str) -> Chosen {
+        Chosen {
+            name: name.to_owned(),
+            ..Chosen::default()
+        }
+    }
+
+    fn seen(text: &str) -> Observation {
+        Observation {
+            text: text.to_owned(),
+            ..Observation::default()
+        }
+    }
+
+    /// What each kind of choice leaves to go on from.
+    fn steps() -> Vec<(&'static str, Taken, Observation)> {
+        let one = Taken::Action {
+            name: "a".to_owned(),
+            arguments: Map::new(),
+        };
+        let unread = Taken::Unreadable {
+            detail: "no action".to_owned(),
+        };
+        let calls = vec![choice("a"), choice("b")];
+        let goals = vec!["x".to_owned()];
+        let found = Finding {
+            goal: "x".to_owned(),
+            run: "other".to_owned(),
+            text: "found".to_owned(),
+            head: "h".to_owned(),
+            ..Finding::default()
+        };
+        let several = Observation {
+            calls: vec![seen("1"), seen("2")],
+            ..seen("both")
+        };
+        let gathered = Observation {
+            findings: vec![found],
+            ..seen("all")
+        };
+        vec![
+            ("", one, seen("1")),
+            ("", unread, seen("failed")),
+            ("", Taken::Actions { calls }, several),
+            (SUPERVISOR, Taken::Goals { goals }, gathered),
+        ]
+    }
+
+    #[test]
+    fn entries_that_go_on_from_those_of_the_decision_are_the_same() {
+        let stored = Stored {
+            thought: true,
+            text: true,
+        };
+        for (step, chain) in [(1, ""), (2, "before"), (2, "")] {
+            for (pattern, taken, seen) in steps() {
+                let run = AgentRun {
+                    run: "r".to_owned(),
+                    step: i64::from(step),
+                    chain: chain.to_owned(),
+                    pattern: pattern.to_owned(),
+                    ..AgentRun::default()
+                };
+                let decision = Decision {
+                    thought: vec!["why".to_owned()],
+                    ..Decision::of(taken)
+                };
+                let entries = Entries {
+                    run: &run,
+                    step,
+                    library: true,
+                };
+                let decided = Left {
+                    decision: Some(&decision),
+                    ..Left::default()
+                };
+                let all = Left {
+                    seen: Some(&seen),
+                    ..decided
+                };
+                let begun = entries.of(&decided, stored);
+                let whole = entries.of(&all, stored);
+                assert!(begun.len() < whole.len(), "{decision:?}");
+                assert_eq!(entries.after(begun, &all, stored), whole);
+            }
+        }
     }
 }

@@ -73,9 +73,9 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
         run.depth = i64::from(cx.headers.depth.unwrap_or(0));
         let address = out.release();
         run.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
-        let own = cx.outliving();
+        let (run, own) = (Arc::new(run), cx.outliving());
         let begun = begin_at_once(&self.0, &own, &run, address.clone());
-        let published = own.record(agent_manager::NEXT_STEP, &run).await;
+        let published = own.record_shared(agent_manager::NEXT_STEP, &run).await;
         if let Some(begun) = begun {
             let _ = begun.send(published.is_ok());
         }

@@ -81,9 +81,8 @@ impl StepExecution {
             decision: Some(decision),
             ..Left::default()
         };
-        let entries = self.promised(&left);
-        let shown = entries.len();
-        chosen.extend(entries.into_iter().map(chunks::explained));
+        let begun = self.all_promised(&left);
+        chosen.extend(self.new_of(&begun).into_iter().map(chunks::explain));
         // Where a tool was used already, the user was asked here.
         for (nth, one, seen) in known.iter().flat_map(|seen| outcomes(decision, seen)) {
             let asked = seen.confirmed.as_ref();
@@ -101,7 +100,7 @@ impl StepExecution {
         let (seen, (observed, promised)) = match known {
             Some(seen) => {
                 self.count_all(self.tool_took(decision, &seen)).await?;
-                let observed = self.returned(decision, &seen, shown);
+                let observed = self.returned(decision, &seen, begun);
                 (seen, observed)
             }
             None => {
@@ -109,7 +108,7 @@ impl StepExecution {
                 self.keep_notes().await?;
                 let ledger = self.ledger().await?;
                 let key = self.key();
-                let observed = self.returned(decision, &seen, shown);
+                let observed = self.returned(decision, &seen, begun);
                 let told = self.told_with(&observed.0);
                 let until = told.first + told.parts.len() as u64;
                 written = last_written(&told, observed.0.len());
@@ -128,12 +127,12 @@ impl StepExecution {
         Ok((seen, promised))
     }
 
-    /// What is told of an observation, behind so many entries of the decision, and all entries of the step.
+    /// What is told of an observation, behind the entries of the decision, and all entries of the step.
     fn returned(
         &self,
         decision: &Decision,
         seen: &Observation,
-        shown: usize,
+        begun: Vec<Event>,
     ) -> (Vec<AgentResponse>, Option<Vec<Event>>) {
         if matches!(decision.taken, Taken::Plan { .. } | Taken::Goals { .. })
             || nothing_found(decision, seen).is_some()
@@ -151,7 +150,8 @@ impl StepExecution {
             seen: Some(seen),
             ..Left::default()
         };
-        let promised = self.all_promised(&left);
+        let shown = self.new_of(&begun).len();
+        let promised = self.promised_after(begun, &left);
         // What subagents found was shown as it came. The parent of a run that is one itself drops what it knows.
         let known = match self.relay {
             Some(_) => 0,
@@ -239,7 +239,7 @@ impl StepExecution {
             calls: total.calls,
             model: total.model,
             chain: chain.unwrap_or_else(head),
-            ..self.run.clone()
+            ..AgentRun::clone(&self.run)
         };
         next.citations.extend(seen.citations.iter().cloned());
         next.findings += i64::try_from(seen.findings.len()).unwrap_or(0);

@@ -18,12 +18,17 @@ impl StepExecution {
 
     /// All entries as they are shown, before it is known what the library took.
     pub(super) fn all_promised(&self, left: &Left<'_>) -> Vec<Event> {
+        self.promised_after(Vec::new(), left)
+    }
+
+    /// The same, of which those of the decision were made before anything came of it.
+    pub(super) fn promised_after(&self, begun: Vec<Event>, left: &Left<'_>) -> Vec<Event> {
         let library = self.traces.has_library();
         let stored = Stored {
             thought: library,
             text: library,
         };
-        self.entries().of(left, stored)
+        self.entries().after(begun, left, stored)
     }
 
     /// Those of a step that are new with it; those that it begins with were shown before.

@@ -57,7 +57,7 @@ pub(super) fn there(kept: bool) -> Result<(), AgentError> {
 pub(super) struct StepExecution {
     pub(super) agent: Arc<Agent>,
     pub(super) cx: Cx,
-    pub(super) run: AgentRun,
+    pub(super) run: Arc<AgentRun>,
     pub(super) step: u32,
     pub(super) id: Session,
     /// What the step is for.
@@ -82,7 +82,7 @@ pub(super) struct StepExecution {
     /// What the asker heard of the model's text before another process took the step up.
     pub(super) heard: Vec<Piece>,
     /// The rows so far, for the run's end.
-    pub(super) decision: Option<Decision>,
+    pub(super) decision: Option<Arc<Decision>>,
     pub(super) seen: Option<Observation>,
     /// How often models were asked in it.
     pub(super) asks: Asks,
@@ -106,7 +106,7 @@ impl StepExecution {
     pub(super) fn new(
         agent: Arc<Agent>,
         cx: Cx,
-        run: AgentRun,
+        run: Arc<AgentRun>,
         step: u32,
         out: Option<Responder<AgentResponse>>,
         detach: bool,
@@ -187,7 +187,7 @@ impl StepExecution {
     pub(super) async fn settle(&mut self, row: StepRow) -> Result<(), Stop> {
         let mut result = match row.ending {
             Some(ending) => {
-                self.decision = row.decision;
+                self.decision = row.decision.map(Arc::new);
                 self.seen = row.observation;
                 Err(Stop::End(ending))
             }
@@ -234,8 +234,8 @@ impl StepExecution {
         let tools = self.tools();
         let repeated = row.decision.is_some();
         // Known before anything is said: an end that is taken up again says the same of it.
-        self.decision.clone_from(&row.decision);
-        let decision = match row.decision {
+        self.decision = row.decision.map(Arc::new);
+        let decision = match self.decision.clone() {
             Some(decision) => {
                 self.count_all(self.model_took(&decision)).await?;
                 heard(self.repeat(&decision).await)?;
@@ -248,26 +248,27 @@ impl StepExecution {
                 decided => decided?,
             },
         };
+        let decision: &Decision = &decision;
         let over = match row.observation {
-            None => self.no_tool_call(&decision).await?,
+            None => self.no_tool_call(decision).await?,
             Some(_) => None,
         };
         match &decision.taken {
-            Taken::Answer { text } => self.answer(&decision, text).await,
+            Taken::Answer { text } => self.answer(decision, text).await,
             _ if let Some(guard) = decision.guard.as_ref().filter(|guard| guard.stops()) => {
                 let why = (Reason::Loop, guard.sentence());
-                self.stopped(Some(&decision), None, (why.0, &why.1)).await
+                self.stopped(Some(decision), None, (why.0, &why.1)).await
             }
             _ if let Some(over) = &over => {
                 let why = (Reason::Budget, over.why.as_str());
-                self.stopped(Some(&decision), None, why).await
+                self.stopped(Some(decision), None, why).await
             }
-            _ => self.act(&tools, &decision, row.observation, repeated).await,
+            _ => self.act(&tools, decision, row.observation, repeated).await,
         }
     }
 
     /// Asks the model and commits what it chose.
-    async fn decide(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
+    async fn decide(&mut self, tools: &ToolSet) -> Result<Arc<Decision>, Stop> {
         if let Some(over) = self.no_model_call().await? {
             return Err(Stop::Spent(over));
         }
@@ -285,6 +286,7 @@ impl StepExecution {
         self.recorded().await?;
         self.keep_notes().await?;
         self.commit_decision(&decision).await?;
+        let decision = Arc::new(decision);
         self.decision = Some(decision.clone());
         if !self.run.streaming || !self.phase.streams() {
             self.repeat(&decision).await?;
@@ -357,7 +359,7 @@ impl StepExecution {
         there(kept.await?)?;
         let (decision, seen) = (self.decision.take(), self.seen.take());
         let left = Left {
-            decision: decision.as_ref(),
+            decision: decision.as_deref(),
             seen: seen.as_ref(),
             ending: Some(&ending),
             ..Left::default()
@@ -368,7 +370,7 @@ impl StepExecution {
         }
         self.leave(&left).await?;
         self.earlier_steps().await;
-        let total = self.total(decision.as_ref(), seen.as_ref());
+        let total = self.total(decision.as_deref(), seen.as_ref());
         let last = chunks::failure(ending.error(), Some(self.spent(&total)));
         self.send_if_wanted(last).await;
         let outcome = match ending.reason() {
@@ -379,7 +381,7 @@ impl StepExecution {
         };
         let head = Entries::head(&shown);
         if self.relay.is_some() {
-            self.went = Some(self.failed(decision.as_ref(), &ending, &head));
+            self.went = Some(self.failed(decision.as_deref(), &ending, &head));
         }
         self.over(outcome, &head).await
     }

@@ -110,7 +110,7 @@ impl StepExecution {
         let mut going = Going::new();
         let mut all = Under {
             cx,
-            parent: Arc::new(self.run.clone()),
+            parent: self.run.clone(),
             caller: self.phase.gives_work(&self.run, self.step),
             relay,
         };
@@ -508,7 +508,8 @@ async fn step(agent: &Arc<Agent>, cx: &Cx, run: &AgentRun, relay: &Relay) -> Res
     let ledger = agent.ledger().await.map_err(Stop::Error)?;
     let row = ledger.load(run.run.clone(), number).await?;
     drop(ledger);
-    let mut walk = StepExecution::new(agent.clone(), cx.clone(), run.clone(), number, None, false);
+    let run = Arc::new(run.clone());
+    let mut walk = StepExecution::new(agent.clone(), cx.clone(), run, number, None, false);
     walk.relay = Some(relay.clone());
     if row.done
         && let Some(went) = walk.again(&row)

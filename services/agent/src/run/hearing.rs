@@ -164,7 +164,7 @@ impl StepExecution {
                 prompts = prompts.calling(&self.cx, native::offered(terms));
             }
         }
-        prompts.stream(prompt, terms.clone(), self.run.streaming)
+        prompts.stream_of(prompt, terms, self.run.streaming)
     }
 
     /// The next pieces of the reply to a prompt that are there together; `None` at the end. They are kept before anybody hears them.

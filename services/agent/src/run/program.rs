@@ -36,7 +36,8 @@ pub(super) async fn ask(
     let Some(program) = listed.and_then(|all| all.of(given.agent, cx.workspace())) else {
         return Ok(Err(format!("there is no agent '{}'", given.agent)));
     };
-    let mut by = StepExecution::new(agent.clone(), cx.clone(), given.run.clone(), 0, None, false);
+    let run = Arc::new(given.run.clone());
+    let mut by = StepExecution::new(agent.clone(), cx.clone(), run, 0, None, false);
     if !by.router_may_ask().await? {
         return Ok(Err("the budget is used up".to_owned()));
     }

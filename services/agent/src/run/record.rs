@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use tg_mesh::clock;
+use tg_schemas::msg::AgentRun;
 
 use super::execution::StepExecution;
 use crate::engine::exchange::{Beginning, Entry, Surroundings, rows_hash};
@@ -45,7 +46,7 @@ impl StepExecution {
             return Ok(());
         }
         if self.step == 1 && self.run.parent.is_empty() {
-            let mut run = self.run.clone();
+            let mut run = AgentRun::clone(&self.run);
             run.reply.clear();
             let options = serde_json::to_value(&self.agent.options);
             let beginning = Beginning {

@@ -60,7 +60,7 @@ pub(crate) async fn settle(
         ..AgentRun::default()
     };
     // Its model is asked on the run's account, before its steps.
-    let mut by = StepExecution::new(Arc::clone(agent), cx.clone(), run, 0, None, false);
+    let mut by = StepExecution::new(Arc::clone(agent), cx.clone(), Arc::new(run), 0, None, false);
     let route = match choose(&mut by, &router, question).await {
         Ok(route) => route,
         Err(Stop::Error(error)) => return Err(error),

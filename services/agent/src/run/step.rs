@@ -43,7 +43,7 @@ const DETACHED_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) fn begin_at_once(
     agent: &Arc<Agent>,
     cx: &Cx,
-    run: &AgentRun,
+    run: &Arc<AgentRun>,
     address: ReplyAddress,
 ) -> Option<oneshot::Sender<bool>> {
     let step = u32::try_from(run.step).ok()?;
@@ -89,7 +89,7 @@ pub(crate) fn begin_at_once(
 pub(crate) async fn take(
     agent: Arc<Agent>,
     cx: Cx,
-    run: AgentRun,
+    run: Arc<AgentRun>,
     mut address: ReplyAddress,
     (claim, recorded): (StepLease, Recorded),
 ) -> Result<(), ConsumeError> {
@@ -145,7 +145,7 @@ pub(crate) async fn take(
     if asker.as_ref().is_some_and(|asker| asker.cancelled) {
         cx.mesh.server().cancel_detached(&id);
     }
-    let mut own = cx.clone();
+    let mut own = cx;
     own.id = id.into();
     own.deadline = deadline;
     own.cancel = out.cancelled();

@@ -47,7 +47,8 @@ impl Again {
             let ledger = self.agent.ledger().await.map_err(Stop::Error)?;
             let row = ledger.load(run.run.clone(), number).await?;
             let (agent, cx) = (self.agent.clone(), self.cx.clone());
-            let walk = StepExecution::new(agent, cx, run.clone(), number, None, detach);
+            let own = Arc::new(run.clone());
+            let walk = StepExecution::new(agent, cx, own, number, None, detach);
             let mut walk = walk.with(&self.playback);
             walk.relay = relay.cloned();
             if relay.is_none() {

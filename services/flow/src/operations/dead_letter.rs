@@ -1,5 +1,6 @@
 //! Dead letters: taking them in, trying them again when due, and what people do with them.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -345,7 +346,7 @@ async fn publish(mesh: &Mesh, record: NewRecord, epoch: Option<u64>) -> Result<R
         headers.deadline = None;
     }
     let envelope = Envelope {
-        headers,
+        headers: Arc::new(headers),
         content_type: ContentType::parse(&record.content_type),
         body: Bytes::from(record.body),
         ..Envelope::default()

@@ -257,7 +257,7 @@ impl Stop<'_> {
                     due: 0,
                     attempt: delivery.envelope.headers.attempt.unwrap_or(0),
                     since,
-                    headers: serde_json::to_string(&delivery.envelope.headers).unwrap_or_default(),
+                    headers: serde_json::to_string(&*delivery.envelope.headers).unwrap_or_default(),
                     content_type: delivery.envelope.content_type.as_str().to_owned(),
                     body: delivery.envelope.body.to_vec(),
                     letter: None,

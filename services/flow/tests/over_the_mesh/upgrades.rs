@@ -241,7 +241,7 @@ async fn process(world: &World, readers: &[Box<dyn OfAnyKind>]) -> Process {
 
 async fn publish(process: &Process, to: &dyn OfAnyKind, body: &[u8], headers: Headers) {
     let envelope = Envelope {
-        headers,
+        headers: Arc::new(headers),
         content_type: ContentType::Avro,
         body: body.to_vec().into(),
         ..Envelope::default()

@@ -204,7 +204,7 @@ impl RequestHandler<FlowRequest, FlowResponse> for Flows {
                     name: one.subscription.clone(),
                 });
                 let envelope = Envelope {
-                    headers,
+                    headers: Arc::new(headers),
                     content_type: ContentType::parse(&one.content_type),
                     body: one.into_body().unwrap(),
                     ..Envelope::default()

@@ -2,6 +2,7 @@
 //! their writer, which the configuration keeps, so that a later release reads them. A flow that ran goes on with what waits in it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -61,7 +62,7 @@ fn body(name: &str, number: usize) -> Result<Vec<u8>> {
 /// A record of the flow, in the words of a release.
 fn sent(workspace: &str, body: Vec<u8>, headers: Headers) -> Result<Sent> {
     let envelope = Envelope {
-        headers,
+        headers: Arc::new(headers),
         content_type: ContentType::Avro,
         body: body.into(),
         ..Envelope::default()

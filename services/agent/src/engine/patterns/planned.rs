@@ -62,7 +62,10 @@ impl Pattern for Planned {
         let id = &Session::new(&of.run.run);
         let decision = left.decision;
         if let Taken::Plan { steps, .. } = &decision.taken {
-            return of.planned(id, decision, steps, linked);
+            if !left.begun {
+                of.planned(id, decision, steps, linked);
+            }
+            return;
         }
         let first = first(of.run);
         if let Some(seen) = left.seen {

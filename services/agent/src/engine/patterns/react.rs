@@ -44,11 +44,17 @@ impl Pattern for React {
             decision,
             seen,
             stored,
+            begun,
         } = *left;
         if matches!(decision.taken, Taken::Actions { .. }) {
-            return of.several(id, decision, left.returned(), stored, linked);
+            if !begun {
+                of.chose_several(id, decision, stored, linked);
+            }
+            return of.saw_several(id, decision, left.returned(), stored, linked);
         }
-        of.chose(id, decision, stored, linked);
+        if !begun {
+            of.chose(id, decision, stored, linked);
+        }
         if let Some(seen) = seen {
             let from = id.iteration(of.step);
             of.found(id, &seen.findings, &from, linked);
@@ -106,12 +112,11 @@ impl Entries<'_> {
     }
 
     /// Several tools were chosen at once: each is an entry of its own that follows from what was before, and the thought that led
-    /// to them stands with the first. What they returned follows in their order.
-    fn several(
+    /// to them stands with the first.
+    fn chose_several(
         &self,
         id: &Session,
         decision: &Decision,
-        seen: Option<&Observation>,
         stored: Stored,
         linked: &mut Linked,
     ) {
@@ -141,8 +146,19 @@ impl Entries<'_> {
                 linked.guarded(&id.call(self.step, nth), guard, before_call(guard));
             }
         }
+    }
+
+    /// What several tools returned, in their order.
+    fn saw_several(
+        &self,
+        id: &Session,
+        decision: &Decision,
+        seen: Option<&Observation>,
+        stored: Stored,
+        linked: &mut Linked,
+    ) {
         let seen = seen.map_or(&[][..], |seen| &seen.calls);
-        for ((nth, one), seen) in (0..).zip(&apart).zip(seen) {
+        for ((nth, one), seen) in (0..).zip(&decision.apart()).zip(seen) {
             let stored = self.stored_of(nth, seen, stored);
             self.returned(id, (nth, one), seen, stored, linked);
         }

@@ -39,8 +39,10 @@ impl Pattern for Supervised {
         let Taken::Goals { goals } = &left.decision.taken else {
             return;
         };
-        let usage = left.decision.asked();
-        linked.add(decomposition(id, goals, &used(&usage)), None);
+        if !left.begun {
+            let usage = left.decision.asked();
+            linked.add(decomposition(id, goals, &used(&usage)), None);
+        }
         let found = left.seen.map_or(&[][..], |seen| &seen.findings);
         of.found(id, found, &id.decomposition(), linked);
     }
