@@ -47,7 +47,7 @@ impl StepExecution {
         row.session = format!("orchestrator:{task}");
         let given = Given {
             row,
-            run: self.run.clone(),
+            run: AgentRun::clone(&self.run),
             name: tool.name.clone(),
             program: false,
             session: None,
