@@ -73,7 +73,7 @@ pub struct Cx {
     pub cancel: CancellationToken,
     /// What follows the message through its handler.
     pub(crate) follow: Option<Arc<dyn Follow>>,
-    /// What the writer of a record is told of it.
+    /// What is reported to the writer of a record.
     pub(crate) receipt: Option<Arc<RecordReceipt>>,
     /// The trace context that the message came with, where the headers have that of a span of its handler.
     pub(crate) came_with: Option<Arc<str>>,
@@ -211,7 +211,7 @@ impl Cx {
     /// part. Only where the asker takes that ([`Cx::forwards`]).
     ///
     /// # Errors
-    /// When the flow lacks the spec, or the asker cannot be told that nobody serves it.
+    /// When the flow lacks the spec, or the asker cannot be notified that nobody serves it.
     pub async fn forward<Q: Message, A: Reply, R: Reply>(
         &self,
         spec: Spec<Asks<Q, A>>,
@@ -224,7 +224,7 @@ impl Cx {
     /// Passes the question on to who serves a topic, as [`Cx::forward`] does.
     ///
     /// # Errors
-    /// When the asker cannot be told that nobody serves it.
+    /// When the asker cannot be notified that nobody serves it.
     pub async fn forward_on<Q: Message, R: Reply>(
         &self,
         topic: &Topic,

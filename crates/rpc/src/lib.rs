@@ -6,7 +6,7 @@
 //!   requests **retransmission**, detects a server that died, and enforces the deadline.
 //! * [`ReplyServer`]: the answering end. It numbers the parts, keeps them in a **retransmit buffer**, sends a
 //!   **heartbeat** while silent, applies **backpressure** by a window of parts and bytes, and stops on cancel.
-//! * [`AwaitedReceipts`]: what the writer of records waits to be told of them; [`ReceiptSender`]: who kept or refused them
+//! * [`AwaitedReceipts`]: the receipts that the writer of records waits for; [`ReceiptSender`]: who kept or refused them
 //!   tells it.
 //! * [`Answer`] reads one answer, [`Responder`] writes one.
 //!
