@@ -330,7 +330,7 @@ impl Cx {
         self.follow.as_deref()
     }
 
-    /// The record is settled, but nothing of it, or not all, was kept, and that is no error: its writer is told, where it
+    /// The record is settled, but nothing of it, or not all, was kept, and that is no error: its writer is notified, where it
     /// asked.
     pub fn not_kept(&self, why: Error) {
         if let Some(receipt) = &self.receipt {
@@ -338,7 +338,7 @@ impl Cx {
         }
     }
 
-    /// What a record says that is made of this one ([`Cx::record_for`]), so that who keeps that one tells the writer of this
+    /// What a record says that is made of this one ([`Cx::record_for`]), so that who keeps that one reports to the writer of this
     /// one what became of it. `None` where the writer did not ask.
     pub fn pass_on(&self) -> Option<String> {
         self.receipt.as_ref().map(|receipt| receipt.pass_on())

@@ -1,5 +1,5 @@
 //! The keeper's end of receipts: reports to the writers of records what became of them, several in a message where several are
-//! told at about the same time.
+//! reported at about the same time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

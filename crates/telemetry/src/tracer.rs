@@ -25,7 +25,7 @@ pub struct Sampling {
 pub struct Tracer(Option<Arc<Shared>>);
 
 impl Tracer {
-    /// A tracer that is on, and where its spans come out. `clock` tells nanoseconds since 1970.
+    /// A tracer that is on, and where its spans come out. `clock` returns nanoseconds since 1970.
     pub fn new(sampling: Sampling, clock: fn() -> u64) -> (Self, Spans) {
         let (queue, spans) = Queue::new();
         let shared = Shared {

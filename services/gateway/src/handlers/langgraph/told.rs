@@ -1,4 +1,4 @@
-//! How failures are told to these clients.
+//! How failures are reported to these clients.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
