@@ -34,7 +34,8 @@ tg_settings::options! {
         cli_agents: Option<CliAgents> = None;
         /// Processes of such programs at once.
         cli_processes: usize = 8, Whole(1..=1_000);
-        /// How often a failed message to the main agent of a session about a task's result is repeated; then the result itself is sent.
+        /// How often the announcement of a task's result to the main agent of a session is repeated if it fails; then the session
+        /// gets the result itself.
         announce_retries: u32 = 3, Whole(0..=20);
         /// Seconds after the first time until the second; each later one is twice as long after the first.
         announce_seconds: u64 = 2, Whole(1..=600);
