@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-/// A handle that tells whether the user pressed Ctrl-C.
+/// A handle that knows whether the user pressed Ctrl-C.
 #[derive(Debug, Clone)]
 pub struct Interrupt(watch::Receiver<bool>);
 

@@ -191,7 +191,7 @@ impl Output {
 const SILENCE: [u64; 5] = [1, 2, 5, 10, 30];
 
 /// A line that says how far work is. It lives on a terminal; elsewhere it comes again now and then, ever less often.
-/// Whoever asked for JSON is not told.
+/// With JSON nothing is printed.
 pub struct Living {
     bar: Bar,
     /// When it is said again; `None`: never.

@@ -30,7 +30,7 @@ impl Session {
         self.interrupt = Interrupt::on_ctrl_c();
     }
 
-    /// What tells of Ctrl-C.
+    /// Reports Ctrl-C.
     pub fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()
     }
@@ -51,7 +51,7 @@ impl Session {
         Socket::connect(&self.options, self.interrupt.clone()).await
     }
 
-    /// A new import into a flow, of which is told what the stores make of it.
+    /// A new import into a flow, which reports what the stores make of it.
     ///
     /// # Errors
     /// As [`Import::open`].

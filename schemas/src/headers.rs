@@ -137,7 +137,7 @@ pub struct Headers {
     /// Generation of that collection when it was sent; negative: it was not registered. Native only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collection_generation: Option<i64>,
-    /// Where a record's writer is told what became of it: a [`crate::receipt::Slip`], or several separated by spaces where the
+    /// Where a record's writer receives what became of it: a [`crate::receipt::Slip`], or several separated by spaces where the
     /// record was made of several. Native only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,

@@ -148,7 +148,7 @@ pub const CHAT_PICTURES: usize = 16;
 /// Longest address that a picture of a chat is fetched from.
 pub const PICTURE_ADDRESS: usize = 2048;
 
-/// Calls of models that the agent is told of at once, to count them.
+/// Calls of models that one message reports to the agent, to count them.
 pub const USAGE_CALLS: usize = 256;
 
 /// Largest body of a chat as clients of the OpenAI API send it.

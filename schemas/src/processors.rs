@@ -29,7 +29,7 @@ const ALL: [ProcessorSpec; declare::count_all(GROUPS)] = declare::join(GROUPS);
 /// Every processor that the shipped blueprints name, and the services beside the flows.
 pub const PROCESSORS: &[ProcessorSpec] = &ALL;
 
-/// What the names of the topics begin with on which stores are told to drop a collection.
+/// Prefix of the topics by which stores are asked to drop a collection.
 const DROP: &str = "drop-";
 
 /// Looks a processor up by id.
@@ -78,7 +78,7 @@ pub fn collection_stores() -> impl Iterator<Item = &'static str> {
         .filter_map(|(_, spec)| spec.name.strip_prefix(DROP))
 }
 
-/// Topic on which a store is told to drop a collection.
+/// Topic by which a store is asked to drop a collection.
 pub fn drop_topic(store: &str) -> Topic {
     Topic::system(Class::Request, &format!("{DROP}{store}"))
 }

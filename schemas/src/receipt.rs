@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::limits;
 use crate::msg::Receipt;
 
-/// Where the writer of a record is told what became of it, and how it knows the record again.
+/// Where the writer of a record receives what became of it, and how it recognises the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slip {
     /// Inbox of the writer.
@@ -61,7 +61,7 @@ impl Slip {
         }
     }
 
-    /// What its writer is told.
+    /// What its writer receives.
     pub fn receipt(&self, fate: &Fate) -> Receipt {
         let (kind, detail) = match fate {
             Fate::Refused(error) | Fate::Later(error) => (
@@ -104,7 +104,7 @@ impl Fate {
         }
     }
 
-    /// The fate that a receipt tells; `None` where a later release has another.
+    /// The fate that a receipt reports; `None` where a later release has another.
     pub fn told(receipt: &Receipt) -> Option<Self> {
         let error = || Error::typed(&receipt.kind, receipt.detail.clone());
         match receipt.fate.as_str() {

@@ -116,7 +116,7 @@ namespace! {
 }
 
 namespace! {
-    /// What policies are told of the user.
+    /// What policies know of the user.
     user_context = "https://trustgraph.ai/ontology/user-context/" {
         /// Class of the user.
         CLASS = "UserContext";

@@ -1,4 +1,4 @@
-//! Whether there is room below `data_dir`. The process looks every few seconds and tells all processes when that changes, so that
+//! Whether there is room below `data_dir`. The process looks every few seconds and notifies all processes when that changes, so that
 //! readiness, `tg doctor` and `tg why` report a full disk, and not only the write that fails. It deletes and refuses nothing.
 
 use std::path::{Path, PathBuf};

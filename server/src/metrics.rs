@@ -53,7 +53,7 @@ impl Recorder {
         });
     }
 
-    /// What whoever serves `/metrics` tells.
+    /// The text that `/metrics` serves.
     pub fn exposition(&self) -> Exposition {
         let (handle, started) = (self.handle.clone(), self.started);
         Exposition::new(move || {

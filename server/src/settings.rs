@@ -66,7 +66,7 @@ tg_settings::options! {
         /// in anew half of that; beyond, it is refused as busy.
         bus_disk_mb: u64 = 16_384, Whole(256..=1 << 24);
         /// Memory of records that wait for live subscribers in this process, live exports above all, in MiB; beyond,
-        /// they miss records and are told how many.
+        /// they miss records and learn how many.
         exports_mb: usize = 256, Whole(1..=65_536);
         /// Memory for finished answers in each process, in MiB, kept ten seconds so that lost parts can be resent.
         answers_mb: usize = limits::REPEATS >> 20, Whole(1..=65_536);

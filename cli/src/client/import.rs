@@ -41,7 +41,7 @@ pub struct Import {
     settles: bool,
 }
 
-/// What a gateway is asked to tell of the frames of an import. One that does not know it passes it over.
+/// What a gateway is asked to report of the frames of an import. One that does not know it ignores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tell {
     /// Nothing but that all arrived.

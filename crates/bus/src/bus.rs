@@ -97,7 +97,7 @@ pub enum Target {
     Liveness(Arc<str>),
 }
 
-/// What a publisher is told.
+/// What a publisher receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Routed {
     /// At least one queue has it (for records: safely).

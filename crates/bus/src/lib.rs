@@ -7,7 +7,7 @@
 //! the bus's **backpressure**. An exclusive name is the bus's half of a **lease**.
 //!
 //! A bus moves envelopes between topics, subscriptions and inboxes. It knows nothing of answers, deadlines,
-//! flows, retries or configuration: those are the storeys above (`tg-rpc`, `tg-mesh`). One conformance suite
+//! flows, retries or configuration: those are the layers above (`tg-rpc`, `tg-mesh`). One conformance suite
 //! (`tests/conformance`) holds both adapters to the trait [`Bus`].
 
 pub mod bus;

@@ -16,7 +16,7 @@ pub enum Mode {
 /// What holds on a wire.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WireRules {
-    /// What people call it, for what they are told; nothing is decided by it.
+    /// Its name in texts for people; nothing is decided by it.
     pub name: &'static str,
     /// What replaces the topic space in names, if anything.
     pub prefix: Option<&'static str>,

@@ -216,7 +216,7 @@ impl<'a> AgentRuns<'a> {
         Ok(self.ask_of(id, "leave-run").await?.is_some())
     }
 
-    /// What it tells from a part on, to its end.
+    /// What it streams from a part on, to its end.
     ///
     /// # Errors
     /// Where the question cannot be asked; where there is no agent of ours, there is no such run.

@@ -317,7 +317,7 @@ pub fn notices() -> Topic {
     Topic::system(Class::Notify, "config")
 }
 
-/// Announces a change of the configuration. Who reads no keys is told of everything that changed.
+/// Announces a change of the configuration. A reader without keys is notified of every change.
 ///
 /// # Errors
 /// When the bus does not take it.

@@ -10,10 +10,10 @@
 //! * [`embeddings`]: texts as vectors.
 //! * [`flow_records`]: what a flow is, and what its processors have in it.
 //! * [`flows`]: which flows there are, starting and stopping them.
-//! * [`generations`]: whether the configuration tells of deleted workspaces.
+//! * [`generations`]: whether the configuration lists deleted workspaces.
 //! * [`graph`]: whether the graph is a store of ours.
 //! * [`library`]: documents, their content, what is made of them, uploads.
-//! * [`listeners`]: whoever takes messages on a thread, and how they are told of threads that ended.
+//! * [`listeners`]: whoever takes messages on a thread, and how they learn of threads that ended.
 //! * [`model_calls`]: calls of models that no run makes, reserved and counted by the agent.
 //! * [`neighbours`]: what may be counted on of others at all.
 //! * [`operations`]: operations as types, served and called.

@@ -503,7 +503,7 @@ enum Source {
 pub struct Piece {
     /// The piece, in base64.
     pub base64: String,
-    /// Bytes of the whole document; 0 if they were not told.
+    /// Bytes of the whole document; 0 if unknown.
     pub total: i64,
 }
 

@@ -13,7 +13,7 @@ use crate::caller::Caller;
 
 /// What the names of topics of listeners begin with.
 const LISTENER: &str = "listener.";
-/// What is told of threads that ended.
+/// What is reported of threads that ended.
 const ENDED: &str = "thread";
 /// Most threads that one notice names.
 const MOST: usize = 1000;
@@ -94,7 +94,7 @@ pub async fn tell_ended(cx: &Cx, workspace: &WorkspaceId, threads: &[String]) {
 }
 
 /// Listens under a name in a flow, beside whoever else listens under it: each message goes to one of them. `handle` gets
-/// the message and answers it in parts; where it panics, its caller is told that it failed. It lasts as long as what is
+/// the message and answers it in parts; where it panics, its caller gets an error. It lasts as long as what is
 /// returned.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long it is taken for true that the settings of the agent bound nothing; and where the agent could not say so.
 const FRESH: Duration = Duration::from_secs(30);
 const UNSURE: Duration = Duration::from_secs(2);
-/// What a call is told that nobody can reserve, and seconds after which the agent may be there.
+/// The error of a call that nobody can reserve, and seconds after which the agent may be there.
 const AWAY: &str = "a budget is set, and the agent that would reserve the call is not there";
 const SOON: u64 = 5;
 /// Workspaces, and models, that are remembered; one more, and all are forgotten.

@@ -14,7 +14,7 @@ use tg_schemas::{Topic, limits};
 
 use crate::flow_records;
 
-/// What the model is told beside the prompt.
+/// What the model is sent beside the prompt.
 const HOW: &str = "The tools are given to you by the API. Call them that way, several at once where none of them needs \
                    what another returns, and do not write `Action:` and `Args:`. What you write without calling a tool is \
                    your final answer.";

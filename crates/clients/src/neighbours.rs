@@ -71,7 +71,7 @@ impl Neighbours {
         self.ours
     }
 
-    /// Whether a store tells the writer of a record, if asked to, what became of it.
+    /// Whether a store reports to the writer of a record, if asked to, what became of it.
     pub fn give_receipts(self) -> bool {
         self.ours
     }

@@ -26,7 +26,7 @@ pub struct Prompts {
     native: Option<Native>,
 }
 
-/// What model calls took, where the model told it.
+/// What model calls took, where the model reported it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Input tokens.

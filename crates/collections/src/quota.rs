@@ -20,7 +20,7 @@ pub struct Usage {
     pub bytes: u64,
 }
 
-/// How a store's quota is told to clients.
+/// How a store's quota is reported to clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Words {
     /// Where things are kept, e.g. `the tables`.

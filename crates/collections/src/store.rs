@@ -19,7 +19,7 @@ pub trait CollectionStore: WorkspaceStore {
     /// one thing only.
     type Part: Copy + Send + Sync + 'static;
 
-    /// Where it remembers which retractions it has done: [`crate::Retractor`] asks and tells it.
+    /// Where it remembers which retractions it has done: [`crate::Retractor`] reads and writes it.
     fn retractions(&self) -> &dyn Retractions;
 
     /// Takes back what came from chunks that are no more. Durable when `Ok`; the number of items that went. Doing it

@@ -1,4 +1,4 @@
-//! An allocator that counts what a thread holds, and tells a [`Meter`] when that passes a mark.
+//! An allocator that counts what a thread holds, and notifies a [`Meter`] when that passes a mark.
 //!
 //! Work whose memory nobody can foresee (a query in a library's evaluator) runs on a thread of its own. The thread
 //! is [`metered`]; the meter hears of every mark that the thread's memory passes, and stops the work by means of its
@@ -83,7 +83,7 @@ pub fn is_counting() -> bool {
 #[derive(Debug)]
 pub struct Metered(PhantomData<*const ()>);
 
-/// Starts counting this thread at zero, and tells the meter so.
+/// Starts counting this thread at zero, and notifies the meter.
 pub fn metered(meter: Arc<dyn Meter>) -> Metered {
     let mark = meter.passed(0);
     METER.set(Some(meter));

@@ -39,7 +39,7 @@ impl SigningKey {
         Self::read(made.as_ref())
     }
 
-    /// From what [`Self::pkcs8`] told.
+    /// From what [`Self::pkcs8`] returned.
     ///
     /// # Errors
     /// It is no such key.

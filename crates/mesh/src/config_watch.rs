@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 const LONGEST_REFUSED: Duration = Duration::from_secs(30);
 /// Notices waiting to be applied; more than that means a full re-read anyway.
 const BACKLOG: usize = 256;
-/// A type that cannot be read is told of after so many tries, and then at each doubling.
+/// A type that cannot be read is logged after so many tries, and then at each doubling.
 const TOLD: u32 = 4;
 /// A notice with more keys than this is applied by re-reading its types.
 const MAX_KEYS: usize = 64;

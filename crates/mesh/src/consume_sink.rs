@@ -27,7 +27,7 @@ pub(crate) struct ConsumeSink {
     pub(crate) slot: Arc<InstanceState>,
     pub(crate) handler: Arc<dyn ErasedRead>,
     pub(crate) subscription: Subscription,
-    /// Writers of records are told what became of them.
+    /// Reports to writers what became of their records.
     pub(crate) keeps: bool,
     pub(crate) stuck: Arc<Stuck>,
     pub(crate) room: Arc<RecordRoom>,
@@ -89,7 +89,7 @@ impl Sink for ConsumeSink {
     }
 }
 
-/// Where a record comes from, and what its writer is told.
+/// Where a record comes from, and what is reported to its writer.
 struct Of<'a> {
     subscription: &'a Subscription,
     stuck: &'a Stuck,

@@ -27,9 +27,9 @@ pub(crate) struct InstanceState {
     pub(crate) scope: RwLock<Arc<InstanceScope>>,
     busy: AtomicUsize,
     pub(crate) stopping: AtomicBool,
-    /// Detached: nothing more is told of it.
+    /// Detached: nothing more is reported of it.
     left: AtomicBool,
-    /// Somebody is about to tell how busy it is.
+    /// Somebody is about to announce how busy it is.
     telling: AtomicBool,
     /// Handled since the flow stops, by subscription.
     done: Mutex<BTreeMap<String, i64>>,
@@ -63,7 +63,7 @@ impl InstanceState {
         })
     }
 
-    /// How this instance is told of in presence.
+    /// How presence reports this instance.
     pub(crate) fn hosted(&self) -> HostedProcessor {
         let scope = self.scope.read().clone();
         let flows = match (&scope.workspace, &scope.flow) {
@@ -86,7 +86,7 @@ impl InstanceState {
     }
 
     /// From now on questions from outside the flow are refused, what is handled is counted as part of the stop,
-    /// and becoming idle is told.
+    /// and becoming idle is announced.
     pub(crate) fn set_stopping(&self, stopping: bool) -> bool {
         self.stopping.swap(stopping, Ordering::AcqRel) != stopping
     }
@@ -159,7 +159,7 @@ impl InstanceState {
         }
     }
 
-    /// How it was when it left; from now on nothing else is told of it.
+    /// How it was when it left; from now on nothing else is reported of it.
     pub(crate) fn leave(&self) -> HostedProcessor {
         self.left.store(true, Ordering::Release);
         self.hosted()

@@ -149,12 +149,12 @@ impl PresenceView {
         })
     }
 
-    /// What they handled before that, likewise. Of a process that was killed it is what that one had told last.
+    /// What they handled before that, likewise. Of a process that was killed it is what that one had announced last.
     pub fn answered(&self, workspace: &str, flow: &str, epoch: u64) -> BTreeMap<String, i64> {
         self.counted(workspace, flow, epoch, |said| Some(&said.answered))
     }
 
-    /// Subscriptions of a flow's start whose readers have not all told their counts and left: one is there still, or was killed.
+    /// Subscriptions of a flow's start whose readers have not all announced their counts and left: one is there still, or was killed.
     pub fn uncounted(&self, workspace: &str, flow: &str, epoch: u64) -> BTreeSet<String> {
         let key = (workspace.to_owned(), flow.to_owned());
         let processes = self.0.processes.lock();

@@ -23,7 +23,7 @@ pub(crate) enum Handler {
 pub(crate) struct Hosted {
     pub(crate) spec: &'static str,
     pub(crate) place: TopicScope,
-    /// It tells writers what became of their records.
+    /// It reports to writers what became of their records.
     pub(crate) keeps: bool,
     pub(crate) handler: Handler,
 }

@@ -1,4 +1,4 @@
-//! What the writer of a record is told of it, where it asked: told by the processors that keep what records hold
+//! What is reported to the writer of a record, where it asked: reported by the processors that keep what records hold
 //! ([`tg_schemas::processors::Spec::keeps`]), once the record is settled.
 
 use std::sync::Arc;

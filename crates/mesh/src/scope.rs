@@ -73,7 +73,7 @@ pub struct Cx {
     pub cancel: CancellationToken,
     /// What follows the message through its handler.
     pub(crate) follow: Option<Arc<dyn Follow>>,
-    /// What the writer of a record is told of it.
+    /// What is reported to the writer of a record.
     pub(crate) receipt: Option<Arc<RecordReceipt>>,
     /// The trace context that the message came with, where the headers have that of a span of its handler.
     pub(crate) came_with: Option<Arc<str>>,
@@ -211,7 +211,7 @@ impl Cx {
     /// part. Only where the asker takes that ([`Cx::forwards`]).
     ///
     /// # Errors
-    /// When the flow lacks the spec, or the asker cannot be told that nobody serves it.
+    /// When the flow lacks the spec, or the asker cannot be notified that nobody serves it.
     pub async fn forward<Q: Message, A: Reply, R: Reply>(
         &self,
         spec: Spec<Asks<Q, A>>,
@@ -224,7 +224,7 @@ impl Cx {
     /// Passes the question on to who serves a topic, as [`Cx::forward`] does.
     ///
     /// # Errors
-    /// When the asker cannot be told that nobody serves it.
+    /// When the asker cannot be notified that nobody serves it.
     pub async fn forward_on<Q: Message, R: Reply>(
         &self,
         topic: &Topic,
@@ -330,7 +330,7 @@ impl Cx {
         self.follow.as_deref()
     }
 
-    /// The record is settled, but nothing of it, or not all, was kept, and that is no error: its writer is told, where it
+    /// The record is settled, but nothing of it, or not all, was kept, and that is no error: its writer is notified, where it
     /// asked.
     pub fn not_kept(&self, why: Error) {
         if let Some(receipt) = &self.receipt {
@@ -338,7 +338,7 @@ impl Cx {
         }
     }
 
-    /// What a record says that is made of this one ([`Cx::record_for`]), so that who keeps that one tells the writer of this
+    /// What a record says that is made of this one ([`Cx::record_for`]), so that who keeps that one reports to the writer of this
     /// one what became of it. `None` where the writer did not ask.
     pub fn pass_on(&self) -> Option<String> {
         self.receipt.as_ref().map(|receipt| receipt.pass_on())

@@ -1,7 +1,7 @@
 //! [`Tap`]: looking on while records pass, without being one of their readers.
 //!
 //! A tap sees what is published from when it is opened. It holds nothing up: who looks on too slowly misses
-//! records, and is told how many.
+//! records, and learns how many.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

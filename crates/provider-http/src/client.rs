@@ -72,7 +72,7 @@ pub fn client(url: &str, limits: Limits) -> Result<Client, NoClient> {
     }
 }
 
-/// A bare client that trusts whom it is told to.
+/// A bare client that trusts whom the caller names.
 ///
 /// # Errors
 /// [`NoClient`] if TLS cannot be set up so.

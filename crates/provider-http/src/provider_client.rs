@@ -1,4 +1,4 @@
-//! How it stands with a server: whether it answers and has the model, and how its failures are told. Whoever asks reads
+//! How it stands with a server: whether it answers and has the model, and how its failures are reported. Whoever asks reads
 //! what failed, with its status and cause, and which setting is behind it; the address is for those who run the system.
 
 use std::fmt::Display;
@@ -22,7 +22,7 @@ pub fn within(left: Duration) -> Duration {
     left - (left / 5).min(LAST_WORDS)
 }
 
-/// A failure, as far as it is told.
+/// A failure, as far as it is reported.
 pub trait Failure: Display {
     /// Why the server is away, or the status that it refused with.
     fn outage(&self) -> Option<Outage>;

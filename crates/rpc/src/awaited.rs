@@ -1,6 +1,6 @@
-//! The writer's end of receipts: records whose writer waits to be told what became of them.
+//! The writer's end of receipts: records whose writer waits for a report on them.
 //!
-//! Nothing is asked twice and nothing is kept for who lost a receipt: what is not told in the writer's own time is not known.
+//! Nothing is asked twice and nothing is kept for who lost a receipt: what is not reported in the writer's own time is not known.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The topic on which processes tell each other what they do, and the broadcast that cancels a question.
+//! The topic on which processes announce what they do, and the broadcast that cancels a question.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tg_schemas::{Class, Frame, Headers, Topic};
 
 use crate::port::Port;
 
-/// Where processes tell each other what they do.
+/// Where processes announce what they do.
 pub fn topic() -> Topic {
     Topic::system(Class::Notify, "control")
 }

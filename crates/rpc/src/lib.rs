@@ -6,8 +6,8 @@
 //!   requests **retransmission**, detects a server that died, and enforces the deadline.
 //! * [`ReplyServer`]: the answering end. It numbers the parts, keeps them in a **retransmit buffer**, sends a
 //!   **heartbeat** while silent, applies **backpressure** by a window of parts and bytes, and stops on cancel.
-//! * [`AwaitedReceipts`]: what the writer of records waits to be told of them; [`ReceiptSender`]: who kept or refused them
-//!   tells it.
+//! * [`AwaitedReceipts`]: the receipts that the writer of records waits for; [`ReceiptSender`] sends them for
+//!   records that were kept or refused.
 //! * [`Answer`] reads one answer, [`Responder`] writes one.
 //!
 //! A question's id is its **idempotency key**: asked again under it, work that is still going on is found again, and work

@@ -45,7 +45,7 @@ const MAX_DEPTH: u32 = 32;
 pub struct PeerOptions {
     /// Name of the process in logs and presence; part of its inbox name.
     pub name: String,
-    /// How long a record may wait for the bus to come back before its writer is told.
+    /// How long a record may wait for the bus to come back before its writer gets an error.
     pub record_patience: Duration,
     /// Stores of this process that serve although another store of their name served before.
     pub adopt_stores: Vec<String>,
@@ -122,7 +122,7 @@ pub struct Ask {
     pub request_id: Option<String>,
     /// Id of the question; a random one if absent.
     pub id: Option<String>,
-    /// Where it is told what became of a record, as in [`Headers::receipt`].
+    /// Where it receives what became of a record, as in [`Headers::receipt`].
     pub receipt: Option<String>,
     /// A record that no queue takes is dropped, also where this release has a reader for its kind.
     pub droppable: bool,
@@ -142,7 +142,7 @@ struct Inner {
     receipts: ReceiptSender,
 }
 
-/// What the writer of a record is told that must be read and that no queue takes.
+/// The error for the writer of a record that must be read and that no queue takes.
 pub(crate) fn nobody_reads() -> Error {
     Error::new(ErrorCode::NobodyServes, "no process accepts this record")
 }
@@ -220,12 +220,12 @@ impl Peer {
         &self.0.server
     }
 
-    /// What this process waits to be told of records that it wrote.
+    /// Receipts that this process waits for, of records that it wrote.
     pub fn awaited(&self) -> &AwaitedReceipts {
         &self.0.awaited
     }
 
-    /// What this process tells the writers of records.
+    /// Receipts that this process sends to the writers of records.
     pub fn receipts(&self) -> &ReceiptSender {
         &self.0.receipts
     }

@@ -79,7 +79,7 @@ impl Port {
             })
     }
 
-    /// Publishes without waiting and without being told: what is lost is noticed by its receiver.
+    /// Publishes without waiting and without a confirmation: the receiver notices what is lost.
     pub fn post(&self, to: Target, envelope: Envelope) {
         let bus = self.bus().clone();
         self.spawn(TaskKind::Handler, async move {

@@ -1,5 +1,5 @@
-//! The keeper's end of receipts: tells the writers of records what became of them, several in a message where several are
-//! told at about the same time.
+//! The keeper's end of receipts: reports to the writers of records what became of them, several in a message where several are
+//! reported at about the same time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl ReceiptSender {
         }))
     }
 
-    /// Tells a writer, soon. One that is not there any more is told nothing, nor is any beyond the bound: their writers find
+    /// Notifies a writer, soon. One that is gone is sent nothing, nor is any beyond the bound: their writers find
     /// that they know nothing of those records.
     pub fn tell(&self, slip: &Slip, fate: &Fate) {
         let mut state = self.0.state.lock();

@@ -1,5 +1,5 @@
 //! Server side of a streamed reply: numbers the parts, keeps them for retransmission, sends a heartbeat while
-//! silent, applies backpressure, and stops when it is told to.
+//! silent, applies backpressure, and stops when it is asked to.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ impl ReplyServer {
         }
     }
 
-    /// Whether a question is answered here already; then its asker is told the number of the next part. Not if the
+    /// Whether a question is answered here already; then its asker is sent the number of the next part. Not if the
     /// answer has ended and what this asker lacks is not kept: then the question is a new one under the same id. Who
     /// asks under the id of another asker's question succeeds that one, whose answer ends unless it is detached.
     pub fn is_held(&self, address: &ReplyAddress) -> bool {

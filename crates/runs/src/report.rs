@@ -128,7 +128,7 @@ async fn publish(peer: &Peer, entries: Vec<RunTallyEntry>, declared: &mut bool) 
     }
 }
 
-/// What no message can hold is told as failed instead: the run must not look complete.
+/// What no message can hold is reported as failed instead: the run must not look complete.
 fn cut(report: &mut RunTally) {
     let longest = report
         .entries

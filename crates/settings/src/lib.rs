@@ -1,7 +1,7 @@
 //! Options of services: serde structs that know their defaults, their ranges and what each of them means.
 //!
 //! * [`options!`] declares such a struct; its fields are settings, its doc comments the page of settings.
-//! * [`read`] reads one from texts by key, as files and the environment give them. All mistakes are told at once, each
+//! * [`read`] reads one from texts by key, as files and the environment give them. All mistakes are reported at once, each
 //!   as a [`SettingError`] with its key and never with its value.
 //! * [`Key`] is a setting as the listing shows it.
 //!

@@ -1,5 +1,5 @@
 //! Secrets that are named instead of written: what is in a settings file or on a command line is read by many.
-//! What was found is never kept or told here, and nothing that users of the system write is looked up.
+//! What was found is never kept or shown here, and nothing that users of the system write is looked up.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Reads options from texts by key. A value that is wrong is told, left out and read as its default, so that the next
+//! Reads options from texts by key. A wrong value is reported, left out and read as its default, so that the next
 //! mistake is found as well.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::options::Options;
 /// What was given, by key: `log.format` → `json`.
 pub type Texts = BTreeMap<String, String>;
 
-/// Reads options and tells all mistakes; where there is one, the default is taken.
+/// Reads options and reports all mistakes; where there is one, the default is taken.
 pub fn read<T: Options>(mut given: Texts) -> (T, Vec<SettingError>) {
     let keys: BTreeMap<String, Key> = T::keys()
         .into_iter()

@@ -69,7 +69,7 @@ impl Span {
         self.0.as_ref().map(|open| open.of.context.to_string())
     }
 
-    /// Whoever is told this header from now on belongs to the span.
+    /// Whoever receives this header from now on belongs to the span.
     pub fn lead(&self, traceparent: &mut Option<String>) {
         if let Some(open) = &self.0 {
             *traceparent = Some(open.of.context.to_string());

@@ -1,4 +1,4 @@
-//! Who starts spans: decides which traces are recorded, and whether providers are told of them.
+//! Who starts spans: decides which traces are recorded, and whether providers receive them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::span::{Shared, Span};
 /// Numbers that a trace may have by chance.
 const CHANCES: f64 = (1_u64 << 56) as f64;
 
-/// What is recorded, and who is told.
+/// What is recorded, and who receives it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
     /// Share of the traces that begin here which are recorded, from 0 to 1. Others are as who began them says.
@@ -25,7 +25,7 @@ pub struct Sampling {
 pub struct Tracer(Option<Arc<Shared>>);
 
 impl Tracer {
-    /// A tracer that is on, and where its spans come out. `clock` tells nanoseconds since 1970.
+    /// A tracer that is on, and where its spans come out. `clock` returns nanoseconds since 1970.
     pub fn new(sampling: Sampling, clock: fn() -> u64) -> (Self, Spans) {
         let (queue, spans) = Queue::new();
         let shared = Shared {
@@ -97,7 +97,7 @@ impl Place {
         Self(span.context().zip(shared))
     }
 
-    /// The header that a provider is sent, if it is to be told.
+    /// The header that a provider is sent, if it is to have one.
     pub fn for_providers(&self) -> Option<String> {
         let told = self.0.as_ref().filter(|(_, shared)| shared.to_providers);
         told.map(|(context, _)| context.to_string())

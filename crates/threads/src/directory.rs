@@ -1,4 +1,4 @@
-//! All listeners of a flow, those of the system included, and what its agents are told of their peers.
+//! All listeners of a flow, those of the system included, and what its agents read of their peers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,11 +17,11 @@ const USAGE: usize = 256 << 10;
 const MORE: &str = "\nThere are more, which are not named here.\n";
 /// How deep an example follows its schema.
 const DEPTH: usize = 8;
-/// What every agent is told of its respond.
+/// What every agent reads about its respond.
 const WARNING: &str = "When you respond, your call ends: every listener you called is ended with all that it remembers, and \
 what still runs for you is thrown away. Finish all sub-tasks, and have their results, before you respond.";
 
-/// The listeners of a flow. Those that could not be registered are told beside it.
+/// The listeners of a flow. Those that could not be registered are reported beside it.
 #[derive(Debug, Clone)]
 pub struct Directory {
     listeners: BTreeMap<Name, Arc<Listener>>,
@@ -58,7 +58,7 @@ impl Directory {
         self.listeners.values()
     }
 
-    /// What an agent is told of its peers; `None` for what is no agent. Made when it is wanted: all of them at once may be
+    /// What an agent reads of its peers; `None` for what is no agent. Made when it is wanted: all of them at once may be
     /// the square of how many there are.
     pub fn usage(&self, name: &Name) -> Option<Arc<str>> {
         let agent = self.listeners.get(name).filter(|one| one.is_agent())?;

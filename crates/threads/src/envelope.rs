@@ -1,4 +1,4 @@
-//! A message as it travels, and what its handler is told of it. Handlers write none of it but the payload.
+//! A message as it travels, and what its handler reads of it. Handlers write none of it but the payload.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -77,7 +77,7 @@ impl Envelope {
     }
 }
 
-/// All that a handler is told beside the payload.
+/// All that a handler gets beside the payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Metadata {
     /// The thread, opaque.
@@ -108,7 +108,7 @@ impl Delivery {
         &self.envelope
     }
 
-    /// What the handler is told of it.
+    /// What the handler reads of it.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }

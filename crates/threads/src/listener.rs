@@ -57,7 +57,7 @@ impl Schema {
         &self.source
     }
 
-    /// Whether a body is as it says. Why not is told to nobody.
+    /// Whether a body is as it says. Nobody learns why not.
     pub fn admits(&self, body: &mut Map<String, Value>) -> bool {
         let whole = Value::Object(std::mem::take(body));
         let valid = self.validator.is_valid(&whole);

@@ -115,7 +115,7 @@ pub struct Registry {
     tree_of: HashMap<ThreadId, ThreadId>,
     ended: HashSet<ThreadId>,
     ended_in_order: VecDeque<ThreadId>,
-    /// Ended to make room, and nobody was told yet.
+    /// Ended to make room, and nobody was notified yet.
     pushed_out: Vec<ThreadId>,
 }
 

@@ -110,11 +110,11 @@ pub enum Effect {
     Door(Envelope),
     /// Threads have ended; what is kept for them goes.
     Ended(Vec<ThreadId>),
-    /// Something that only the log is told.
+    /// Something for the log alone.
     Note(Note),
 }
 
-/// What only the log is told.
+/// What is for the log alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// On which thread.

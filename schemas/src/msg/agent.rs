@@ -406,7 +406,7 @@ pub struct ToolServiceResponse {
 
 message!(ToolServiceResponse);
 
-/// A hook of the flow is asked before a tool is used, and told what the tool returned.
+/// A hook of the flow is asked before a tool is used, and is sent what the tool returned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ToolHookRequest {
@@ -454,7 +454,7 @@ pub struct ToolHookResponse {
     /// Arguments to use instead, as a JSON object in text.
     pub arguments: String,
     #[serde(deserialize_with = "nullable")]
-    /// Text to tell the model instead.
+    /// Text to send the model instead.
     pub text: String,
     #[serde(deserialize_with = "nullable")]
     /// Why it denies, for the model.

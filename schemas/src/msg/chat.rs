@@ -1,4 +1,4 @@
-//! Chats with a model: turns, tools, and what is told of its backends. Between our own processors only.
+//! Chats with a model: turns, tools, and the state of its backends. Between our own processors only.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::error::Error;
 #[serde(default)]
 pub struct ChatToolCall {
     #[serde(deserialize_with = "nullable")]
-    /// Id by which its result is told.
+    /// Id that its result carries.
     pub id: String,
     #[serde(deserialize_with = "nullable")]
     /// Name of the tool.
@@ -37,7 +37,7 @@ pub struct ChatTurn {
     #[serde(deserialize_with = "nullable")]
     /// Of the assistant: the tools that it calls.
     pub tool_calls: Vec<ChatToolCall>,
-    /// Of a tool: the call whose result it tells.
+    /// Of a tool: the call whose result it is.
     pub tool_call_id: Option<String>,
     /// Name of who speaks.
     pub name: Option<String>,

@@ -257,7 +257,7 @@ message!(Reembedding);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ReembedResponse {
-    /// Why nobody can tell.
+    /// Why this is unknown.
     pub error: Option<Error>,
     /// How far it is.
     pub reembedding: Option<Reembedding>,

@@ -78,7 +78,7 @@ pub struct UserInput {
     /// Whether the user may come in; true if left out, in an update what it was.
     pub enabled: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Whether the password is to be changed. Kept and told; a login is let in all the same. Left out in an update:
+    /// Whether the password is to be changed. Kept and reported; a login is let in all the same. Left out in an update:
     /// what it was.
     pub must_change_password: bool,
     /// `update-user`: names of the flags above that were said, so that one that was left out stays. Ours.
@@ -234,7 +234,7 @@ pub struct ApiKeyInput {
 
 message!(ApiKeyInput);
 
-/// What is known of a key. The key itself is told once, when it is made.
+/// What is known of a key. The key itself is returned once, when it is made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ApiKeyRecord {
@@ -429,7 +429,7 @@ pub struct IamResponse {
     /// `list-workspaces` and `list-my-workspaces`: all of them, or a page.
     pub workspaces: Vec<WorkspaceRecord>,
     #[serde(deserialize_with = "nullable")]
-    /// `create-api-key`: the key in clear text, `tg_` and 32 characters. It cannot be told again.
+    /// `create-api-key`: the key in clear text, `tg_` and 32 characters. It cannot be returned again.
     pub api_key_plaintext: String,
     /// `create-api-key`: what is known of the key from now on.
     pub api_key: Option<ApiKeyRecord>,
@@ -465,13 +465,13 @@ pub struct IamResponse {
     )]
     pub resolved_key_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// `reset-password`: the new one. It cannot be told again.
+    /// `reset-password`: the new one. It cannot be returned again.
     pub temporary_password: String,
     #[serde(deserialize_with = "nullable")]
     /// `bootstrap`: id of the first administrator.
     pub bootstrap_admin_user_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// `bootstrap`: the first key in clear text. It cannot be told again.
+    /// `bootstrap`: the first key in clear text. It cannot be returned again.
     pub bootstrap_admin_api_key: String,
     #[serde(deserialize_with = "nullable")]
     /// `bootstrap-status`: whether the system still waits for its first key.

@@ -202,7 +202,7 @@ pub struct DocumentMetadata {
     /// `source` (if left out), `page`, `chunk`, `section`, `image`, `extracted` or `answer`.
     pub document_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// SHA-256 of the content in hexadecimal digits. The library tells it; who gives one is not heard. Ours.
+    /// SHA-256 of the content in hexadecimal digits. The library computes it, and ignores one that a caller gives. Ours.
     pub content_hash: String,
 }
 

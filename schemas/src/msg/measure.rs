@@ -1,4 +1,4 @@
-//! What a flow would do with a document, told before it does it. Only native processes exchange these.
+//! What a flow would do with a document, estimated before it does it. Only native processes exchange these.
 
 use serde::{Deserialize, Serialize};
 

@@ -127,7 +127,7 @@ impl crate::Message for DeadLetter {
     }
 }
 
-/// What one process hosts, told on `notify:tg:control` at each change, on request and every 5 s.
+/// What one process hosts, announced on `notify:tg:control` at each change, on request and every 5 s.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Presence {
@@ -325,7 +325,7 @@ pub struct RunHappened {
     /// Calls of tools, in order.
     #[serde(deserialize_with = "nullable")]
     pub calls: Vec<RunToolCall>,
-    /// Tokens that its model was told.
+    /// Tokens that its model was sent.
     #[serde(deserialize_with = "nullable")]
     pub in_token: i64,
     /// Tokens that it said.

@@ -116,7 +116,7 @@ pub struct SourcesRequest {
     /// Chunks, pages and documents.
     #[serde(deserialize_with = "nullable")]
     pub nodes: Vec<String>,
-    /// Most properties told of one document.
+    /// Most properties reported of one document.
     #[serde(deserialize_with = "nullable")]
     pub properties: i64,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::lenient::nullable;
 use super::message;
 
-/// What became of some records, told to the inbox of their writer by who keeps them. Lost ones are not sent again: their
+/// What became of some records; their keeper sends it to the inbox of their writer. Lost ones are not sent again: their
 /// writer knows nothing of those records then, and says so.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]

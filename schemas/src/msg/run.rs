@@ -28,7 +28,7 @@ pub struct AgentRunStep {
     /// Whether the tool failed.
     #[serde(deserialize_with = "nullable")]
     pub failed: bool,
-    /// Tools that it chose side by side, of which `action` and `arguments` tell together; empty: it chose one.
+    /// Tools that it chose side by side, which `action` and `arguments` describe together; empty: it chose one.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<AgentRunCall>,
 }

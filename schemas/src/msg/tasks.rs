@@ -1,4 +1,4 @@
-//! Tasks: work that a run gave to another agent and does not wait for; and what a session is told of it.
+//! Tasks: work that a run gave to another agent and does not wait for; and what a session is sent about it.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct AgentTask {
     /// Whose run gave it.
     #[serde(deserialize_with = "nullable")]
     pub user: String,
-    /// The begin of what the agent was told.
+    /// The begin of the agent's message.
     #[serde(deserialize_with = "nullable")]
     pub message: String,
     /// `pending`, `running`, `success`, `failed` or `cancelled`.
@@ -71,7 +71,7 @@ pub struct SessionNotice {
     /// `announce`: what came of a task; `progress`: how far a graph of tasks is.
     #[serde(deserialize_with = "nullable")]
     pub kind: String,
-    /// What the agent of the session is told, so that it says this in its own words in the place of `text`; empty: nothing.
+    /// What the agent of the session is sent, so that it says this in its own words in the place of `text`; empty: nothing.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "String::is_empty"

@@ -123,7 +123,7 @@ pub struct ThreadsResponse {
 
 message!(ThreadsResponse);
 
-/// A message for a listener, with all that it is told of it.
+/// A message for a listener, with all that it receives about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ListenerRequest {

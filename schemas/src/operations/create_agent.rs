@@ -21,7 +21,7 @@ pub struct NewAgent {
     pub name: String,
     /// What it is for.
     pub description: Option<String>,
-    /// What the model is told first.
+    /// The system prompt.
     #[serde(alias = "system_prompt")]
     pub system_prompt: Option<String>,
     /// What is put before the first message of a conversation.

@@ -34,7 +34,7 @@ pub struct Memory {
     pub predicate: String,
     /// The value.
     pub object: String,
-    /// The agent that the user told.
+    /// The agent to which the user said it.
     pub agent: String,
     /// The session in which the user said it.
     pub session_id: String,

@@ -58,7 +58,7 @@ pub struct AgentConfig {
     pub tools: Vec<String>,
     /// Collection that it reads before each answer; `null`: none.
     pub rag_index: Option<String>,
-    /// What the model is told first.
+    /// The system prompt.
     pub system_prompt: String,
     /// Most tokens of an answer; `null`: as many as the model writes.
     pub max_tokens: Option<i64>,

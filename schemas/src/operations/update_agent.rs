@@ -23,7 +23,7 @@ pub struct AgentChange {
     /// What it is for.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub description: Option<Option<String>>,
-    /// What the model is told first.
+    /// The system prompt.
     #[serde(
         alias = "system_prompt",
         deserialize_with = "said",

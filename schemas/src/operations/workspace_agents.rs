@@ -15,7 +15,7 @@ pub struct WorkspaceAgent {
     pub name: String,
     /// What it is for.
     pub description: Option<String>,
-    /// What the model is told first.
+    /// The system prompt.
     pub system_prompt: Option<String>,
     /// What is put before the first message of a conversation.
     pub user_prompt: Option<String>,
@@ -54,7 +54,7 @@ pub struct AgentTemplate {
     pub name: String,
     /// What they are for.
     pub description: String,
-    /// What the model is told first.
+    /// The system prompt.
     pub system_prompt: String,
     /// Whether a new workspace has an agent made of it.
     pub default_on_new_workspace: bool,

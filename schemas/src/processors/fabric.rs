@@ -1,4 +1,4 @@
-//! What the fabric itself writes, by the part it plays there: the storeys that host services know none by
+//! What the fabric itself writes, by the part it plays there: the layers that host services know none by
 //! name, and a part that moves to another service moves here.
 
 use super::{flow_svc, librarian};

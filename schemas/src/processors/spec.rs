@@ -253,7 +253,7 @@ const fn same(a: &str, b: &str) -> bool {
 }
 
 impl<M: Message> Spec<Reads<M>> {
-    /// Its reader keeps what records hold, and tells a writer that asked ([`crate::Headers::receipt`]) what became of them.
+    /// Its reader keeps what records hold, and reports to a writer that asked ([`crate::Headers::receipt`]) what became of them.
     /// Other readers of the same topic do not.
     pub const fn keeps(self) -> Self {
         Self {
@@ -306,6 +306,6 @@ pub struct SpecRow {
     pub place: TopicScope,
     /// Of a spec that reads: base of the topic on which a record that no queue takes was not accepted.
     pub(super) stream: Option<&'static str>,
-    /// Of a spec that reads: its reader tells writers what became of their records.
+    /// Of a spec that reads: its reader reports to writers what became of their records.
     pub keeps: bool,
 }

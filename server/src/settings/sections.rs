@@ -32,9 +32,9 @@ tg_settings::options! {
 }
 
 tg_settings::options! {
-    /// In which money costs are told.
+    /// The currency in which costs are reported.
     pub struct Money {
-        /// Euros for a dollar, by which costs are told in euros, too. 0: they are not.
+        /// Euros for a dollar, to report costs in euros, too. 0: only in dollars.
         usd_eur_rate: f64 = 0.0, Number(0.0..=1_000.0);
     }
 }
@@ -123,7 +123,7 @@ impl BusTls {
 tg_settings::options! {
     /// The metrics of the process.
     pub struct Metrics {
-        /// Loopback address at which this process tells its own metrics (`GET /metrics`), for one without a gateway.
+        /// Loopback address at which this process serves its own metrics (`GET /metrics`), for one without a gateway.
         /// Empty: nowhere but at the gateway. Port 0: a free one, which the log reports.
         #[serde(deserialize_with = "choices::listen_or_not")]
         listen: Option<SocketAddr> = None;

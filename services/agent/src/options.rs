@@ -34,7 +34,8 @@ tg_settings::options! {
         cli_agents: Option<CliAgents> = None;
         /// Processes of such programs at once.
         cli_processes: usize = 8, Whole(1..=1_000);
-        /// How often more the main agent of a session is told what came of a task, where it fails; then it is told as it is.
+        /// How often the announcement of a task's result to the main agent of a session is repeated if it fails; then the session
+        /// gets the result itself.
         announce_retries: u32 = 3, Whole(0..=20);
         /// Seconds after the first time until the second; each later one is twice as long after the first.
         announce_seconds: u64 = 2, Whole(1..=600);
@@ -87,13 +88,13 @@ tg_settings::options! {
         workspace_tokens_a_day: u64 = 0, Whole(0..=1 << 40);
         /// Dollars that they may take; 0: any number.
         workspace_dollars_a_day: f64 = 0.0, Number(0.0..=1e9);
-        /// What runs of a workspace have told that is kept to be read again, in MiB; the oldest goes, and all of it after two
+        /// What runs of a workspace have streamed that is kept to be read again, in MiB; the oldest goes, and all of it after two
         /// days. 0: nothing is kept.
         replay_mb: u64 = 64, Whole(0..=1 << 20);
         /// What recorded runs of a workspace have heard that is kept to replay them, in MiB; the oldest record goes, and each
         /// after two days. 0: none is kept.
         records_mb: u64 = 64, Whole(0..=1 << 20);
-        /// Memory, in MiB, for what runs that are under way have told since their last step, to be read by who joins them: half of
+        /// Memory, in MiB, for what runs in progress have streamed since their last step, to be read by who joins them: half of
         /// it for one workspace. The oldest goes.
         transcripts_mb: u64 = 64, Whole(1..=1 << 20);
     }

@@ -37,7 +37,7 @@ pub struct SessionId {
 pub struct Turn {
     /// Names it in its session: it is added once.
     pub id: String,
-    /// What the agent was told.
+    /// What the agent was sent.
     pub asked: String,
     /// What it answered.
     pub answered: String,
@@ -45,7 +45,7 @@ pub struct Turn {
     pub window: Vec<LoopRecord>,
 }
 
-/// Who gave a task, and what its session is told of it.
+/// Who gave a task, and what its session is sent about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Notification {
     /// The workspace, in the text form of its key.

@@ -26,7 +26,7 @@ const CONCURRENCY: usize = 512;
 ///
 /// Also starts the task that announces the version whenever a process begins to serve and after each reconnect.
 ///
-/// A store that cannot be opened is told when the processor is hosted.
+/// A store that cannot be opened is reported when the processor is hosted.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
     let durability = options.durability;

@@ -106,7 +106,7 @@ impl Embedder {
         }
     }
 
-    /// The vectors of texts. With no text only the model is told.
+    /// The vectors of texts. With no text only the model is reported.
     ///
     /// # Errors
     /// [`EmbedError::TooLarge`] for more than a request may bring, [`EmbedError::UnknownModel`], [`EmbedError::Timeout`]

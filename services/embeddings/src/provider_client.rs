@@ -1,4 +1,4 @@
-//! How it stands with the server that makes vectors: what of its failures is told.
+//! How it stands with the server that makes vectors: what of its failures is reported.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Chunks to triples, entity contexts and rows: the `kg-extract-*` processors.
 //!
 //! * [`engine`]: definitions and relationships from a model's reply, with labels, provenance and contexts;
-//!   [`engine::ontology`] the same along ontologies, with what does not fit left out and told; [`engine::rows`] rows of
+//!   [`engine::ontology`] the same along ontologies, with what does not fit left out and reported; [`engine::rows`] rows of
 //!   declared tables.
 //! * [`store`]: the ledger of replies. A model's reply is kept before anything follows from it, so a repeat
 //!   says the same and costs nothing.

@@ -19,7 +19,7 @@ pub const PROCESSOR: &str = flow_svc::PROCESSOR.id;
 const FILE: &str = "flow.sqlite";
 
 /// The flow service over a file in the data directory. A process that stands by leaves the file alone; a store that
-/// cannot be opened is told when the processor is hosted.
+/// cannot be opened is reported when the processor is hosted.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
     let (durability, quotas) = (options.durability, options.quotas());

@@ -82,12 +82,12 @@ impl App {
                     let system = Resource::default();
                     self.auth.authorise(identity, *gate, &system).await?;
                 }
-                if registry::asks_models(call.target.name(), operation) {
-                    auth::models::check(identity, call.target.name(), &call.body)?;
-                }
                 let (workspace, generation) = self
                     .workspace(identity, call.workspace.as_deref(), *gate)
                     .await?;
+                if registry::asks_models(call.target.name(), operation) {
+                    auth::models::check_agent(identity)?;
+                }
                 Ok(Admitted {
                     topic: Topic::workspace(Class::Request, base, &workspace),
                     needs: (*gate, Resource::workspace(workspace.as_str())),

@@ -155,7 +155,7 @@ impl App {
         let Some(entry) = asked.0 else { return };
         let reason = match fault {
             None => "",
-            Some(RequestError::AccessDenied) => "no-capability",
+            Some(RequestError::AccessDenied | RequestError::ModelNotAllowed) => "no-capability",
             Some(RequestError::WorkspaceNotFound) => "no-workspace",
             Some(RequestError::AuthFailure) => "bad-credential",
             Some(RequestError::Unchecked) => "unchecked",

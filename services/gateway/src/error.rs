@@ -16,6 +16,10 @@ use crate::registry::Unknown;
 /// The credential may be good; it cannot be said now.
 const UNCHECKED: &str = "credentials cannot be checked at the moment; try again";
 
+/// An agent's model is not known before it answers.
+const MODEL_NOT_ALLOWED: &str =
+    "this key may ask only for the models that its scopes name, so it may not ask an agent";
+
 /// Refusals of the endpoints. Errors of services come as [`RequestError::Service`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RequestError {
@@ -33,6 +37,8 @@ pub(crate) enum RequestError {
     Unchecked,
     /// Whoever asks may not.
     AccessDenied,
+    /// The key names the models that it may ask for, and an agent chooses its own.
+    ModelNotAllowed,
     /// No such workspace.
     WorkspaceNotFound,
     /// No such flow in a workspace that the caller may use.
@@ -92,6 +98,7 @@ impl RequestError {
             Self::AuthFailure => ("auth-required", "auth failure".into()),
             Self::Unchecked => ("unavailable", UNCHECKED.into()),
             Self::AccessDenied => ("access-denied", "access denied".into()),
+            Self::ModelNotAllowed => ("access-denied", MODEL_NOT_ALLOWED.into()),
             Self::WorkspaceNotFound => ("workspace-not-found", "workspace not found".into()),
             Self::InvalidFlow { workspace, flow } => {
                 ("error", format!("Invalid flow {workspace}/{flow}"))
@@ -125,7 +132,7 @@ impl RequestError {
         match self {
             Self::AuthFailure => ErrorCode::Unauthenticated.as_str(),
             Self::Unchecked => ErrorCode::Unavailable.as_str(),
-            Self::AccessDenied => ErrorCode::Forbidden.as_str(),
+            Self::AccessDenied | Self::ModelNotAllowed => ErrorCode::Forbidden.as_str(),
             Self::WorkspaceNotFound | Self::InvalidFlow { .. } => ErrorCode::NotFound.as_str(),
             Self::Unknown(Unknown::Kind | Unknown::Import | Unknown::Export) => {
                 ErrorCode::NotFound.as_str()
@@ -269,6 +276,7 @@ impl IntoResponse for RequestError {
             Self::AuthFailure => refusal(StatusCode::UNAUTHORIZED, "auth failure"),
             Self::Unchecked => refusal(StatusCode::SERVICE_UNAVAILABLE, UNCHECKED),
             Self::AccessDenied => refusal(StatusCode::FORBIDDEN, "access denied"),
+            Self::ModelNotAllowed => refusal(StatusCode::FORBIDDEN, MODEL_NOT_ALLOWED),
             Self::WorkspaceNotFound => refusal(StatusCode::NOT_FOUND, "workspace not found"),
             Self::InvalidFlow { .. } | Self::KindNotInFlow => {
                 let response = refusal(StatusCode::OK, &self.error().message);
@@ -321,6 +329,7 @@ mod tests {
         assert_eq!(status(RequestError::AuthFailure), 401);
         assert_eq!(status(RequestError::Unchecked), 503);
         assert_eq!(status(RequestError::AccessDenied), 403);
+        assert_eq!(status(RequestError::ModelNotAllowed), 403);
         assert_eq!(status(RequestError::WorkspaceNotFound), 404);
         assert_eq!(status(RequestError::KindNotInFlow), 200);
         assert_eq!(status(RequestError::TooLarge { limit: 1 }), 413);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-/// What `/metrics` tells, in the exposition format of Prometheus.
+/// What `/metrics` serves, in the exposition format of Prometheus.
 #[derive(Clone)]
 pub struct Exposition(Arc<dyn Fn() -> String + Send + Sync>);
 
 impl Exposition {
-    /// Around a function that tells all metrics of the process. It may block for a moment.
+    /// Around a function that writes all metrics of the process. It may block for a moment.
     pub fn new(tell: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }

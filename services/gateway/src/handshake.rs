@@ -1,4 +1,4 @@
-//! From a connection to a secure one, within the time of a request's head. Who speaks plain HTTP is told, once.
+//! From a connection to a secure one, within the time of a request's head. Who speaks plain HTTP gets an error, once.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is special about operations of the iam service: what they are about, and what it is told of who asks.
+//! What is special about operations of the iam service: what they are about, and what it is sent about the caller.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! A workspace that was made, enabled or restored is open at this gateway before its caller is told, so that the
+//! A workspace that was made, enabled or restored is open at this gateway before its caller is answered, so that the
 //! caller's next question finds it; a flow that was started is known here; so is a collection that was made or
 //! deleted, so that what the caller imports next is for the one that is there; and so are rows that were written.
 

@@ -97,7 +97,7 @@ tg_settings::options! {
         /// Records of one import that are not confirmed yet.
         import_records: usize = 32, Whole(1..=65_536);
         /// Longest time in which a store says nothing of the imports whose clients asked for `settled`, in seconds; what is not
-        /// confirmed by then is told as unconfirmed. While it says something of others, it is behind and not away.
+        /// confirmed by then is reported as unconfirmed. While it says something of others, it is behind and not away.
         import_settle_seconds: usize = 30, Whole(1..=3_600);
         /// Longest time that a record of such an import may take in all, in seconds, however much the store says of others.
         import_settle_most_seconds: usize = 600, Whole(1..=86_400);

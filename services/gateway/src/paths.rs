@@ -14,6 +14,9 @@ pub(crate) const IMPORT: &str = "/api/v1/flow/{flow}/import/{kind}";
 /// The other way.
 pub(crate) const EXPORT: &str = "/api/v1/flow/{flow}/export/{kind}";
 
+/// The workspaces themselves.
+pub(crate) const WORKSPACES: &str = "/api/v1/workspaces";
+
 /// Whether a pattern serves what was built into the program.
 pub(crate) fn is_of_page(pattern: &str) -> bool {
     PAGES.contains(&pattern)

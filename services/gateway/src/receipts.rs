@@ -1,4 +1,4 @@
-//! What imports wait to be told by the stores, within a bound for all and for each workspace: whoever finds no room waits with
+//! The receipts of stores that imports wait for, within a bound for all and for each workspace: whoever finds no room waits with
 //! the next record.
 
 use std::sync::Arc;

@@ -1,10 +1,8 @@
 //! The table of routes. The router is built from it, and the API description is held against it.
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Extension};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::extract::DefaultBodyLimit;
 use axum::middleware;
-use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use tg_schemas::operations::{
     CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
@@ -19,13 +17,12 @@ use tg_schemas::operations::{
     UpdateLlmService, UpdateRerankingService,
 };
 
-use crate::call::Meta;
 use crate::handlers::{
     auth, bulk, compat, cores, cors, documents, edge, flow_service, graph_store, health, i18n,
     langgraph, mcp, metrics, operations, page, protected_resource, runs, service, socket, sparql,
-    workspaces,
+    surface, workspaces,
 };
-use crate::paths::{EXPORT, IMPORT};
+use crate::paths::{EXPORT, IMPORT, WORKSPACES};
 use crate::state::Shared;
 
 /// One route.
@@ -107,8 +104,7 @@ const fn streamed<O: Operation>() -> Route {
 const SPARQL: &str = "/api/v1/flow/{flow}/sparql/{collection}";
 const GRAPH_STORE: &str = "/api/v1/flow/{flow}/graph/{collection}";
 
-/// The workspaces themselves.
-const WORKSPACES: &str = "/api/v1/workspaces";
+/// One workspace.
 const ONE_WORKSPACE: &str = "/api/v1/workspaces/{workspace}";
 
 /// Every route of the gateway.
@@ -288,54 +284,6 @@ pub const ROUTES: &[Route] = &[
     on_page("/asyncapi.yaml", || get(page::asyncapi)),
 ];
 
-/// Whose words a failure has.
-enum Surface {
-    /// Those of model APIs.
-    Models,
-    /// Those of agents and workspaces, which call the id of a request so.
-    Agents(&'static str),
-    /// Those of LangGraph.
-    Langgraph,
-}
-
-/// The surface that a path is below.
-fn surface(path: &str) -> Option<Surface> {
-    let below = |base: &str| {
-        let rest = path.strip_prefix(base);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let surfaces = [
-        ("/v1", Surface::Models),
-        ("/a1", Surface::Agents(operations::REQUEST_ID)),
-        (WORKSPACES, Surface::Agents(workspaces::ID)),
-        ("/langgraph", Surface::Langgraph),
-    ];
-    let mut surfaces = surfaces.into_iter();
-    surfaces.find_map(|(base, surface)| below(base).then_some(surface))
-}
-
-/// What is not there.
-async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
-    let path = uri.path();
-    match surface(path) {
-        Some(Surface::Models) => compat::nothing(path, &meta),
-        Some(Surface::Agents(id_key)) => operations::nothing(id_key, &meta),
-        Some(Surface::Langgraph) => langgraph::nothing(&meta),
-        None => (StatusCode::NOT_FOUND, "404: Not Found").into_response(),
-    }
-}
-
-/// What is there, and does not take this method.
-async fn not_allowed(uri: Uri, headers: HeaderMap, Extension(meta): Extension<Meta>) -> Response {
-    let path = uri.path();
-    match surface(path) {
-        Some(Surface::Models) => compat::not_allowed(path, &headers, &meta),
-        Some(Surface::Agents(id_key)) => operations::not_allowed(id_key, &meta),
-        Some(Surface::Langgraph) => langgraph::not_allowed(&meta),
-        None => (StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed").into_response(),
-    }
-}
-
 /// The router, with what surrounds every request.
 pub(crate) fn router(app: Shared) -> Router {
     let mut router = Router::new();
@@ -343,8 +291,8 @@ pub(crate) fn router(app: Shared) -> Router {
         router = router.route(route.path, (route.endpoint)());
     }
     router
-        .fallback(nothing)
-        .method_not_allowed_fallback(not_allowed)
+        .fallback(surface::nothing)
+        .method_not_allowed_fallback(surface::not_allowed)
         // Endpoints read bodies themselves, with the limit of the options.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(app.clone(), edge::guard))

@@ -1,4 +1,4 @@
-//! Why a request or a run does not move, as it is told: what it waits for and since when.
+//! Why a request or a run does not move, as it is reported: what it waits for and since when.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What was decided, on its way to the iam service: told once a second, and again until it is known to be kept.
+//! What was decided, on its way to the iam service: reported once a second, and again until it is known to be kept.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -5,7 +5,7 @@
 //! * `cached`: reads from memory; changes to the store, then memory, one at a time.
 //! * `handlers`: the queues `request:tg:iam` and `request:tg:audit`; `remote` asks the config and flow services.
 //! * `generations`: which generation of its name a workspace is in, and the end of deleted ones.
-//! * `revocations`: tells everybody, after any crash, what was revoked.
+//! * `revocations`: notifies everybody, after any crash, of what was revoked.
 //! * `trail`: what was refused, on its way into the store. What changed is written down with the change.
 //!
 //! * `login`, `attempts`, `password`: what of passwords takes long, beside the runtime, and how guessing is slowed.

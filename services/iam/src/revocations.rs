@@ -1,5 +1,5 @@
-//! Tells everybody who remembers decisions that something was revoked. What was committed and not told, because this
-//! process or one before it ended in between, is told by whoever serves next.
+//! Notifies everybody who remembers decisions that something was revoked. What was committed and not sent, because this
+//! process or one before it ended in between, is sent by whoever serves next.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -29,7 +29,7 @@ const CONTENT: &str = "content";
 const CONCURRENCY: usize = 512;
 
 /// The librarian over its data directory. A process that stands by leaves its files alone; a store that cannot be
-/// opened is told when the processor is hosted.
+/// opened is reported when the processor is hosted.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = options.data_dir.join(FILE);
     let (rows, content) = (file.clone(), options.data_dir.join(CONTENT));

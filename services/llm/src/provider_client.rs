@@ -1,4 +1,4 @@
-//! How it stands with the provider of the model: what of its failures is told and noted.
+//! How it stands with the provider of the model: what of its failures is reported and noted.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Agents over time: who they are, their sessions with users, and the turns of these.
 //!
-//! * [`engine`]: what files say of agents, what requests may say, what an agent is told of a session. Pure.
+//! * [`engine`]: what files say of agents, what requests may say, what an agent reads of a session. Pure.
 //! * [`store`]: sessions and messages, with one file for each workspace.
 //! * [`processors`] makes the one hosted processor, `sessions`. One process at a time holds the store.
 //!

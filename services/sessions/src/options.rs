@@ -25,7 +25,7 @@ tg_settings::options! {
         compact_keep: u32 = 10, Whole(0..=200);
         /// Model that sums sessions up, where a workspace says nothing else. Empty: that of the flow.
         summary_model: String = String::new();
-        /// What an agent of a workspace is told that has no instructions of its own. Empty: a text of ours.
+        /// System prompt of an agent of a workspace that has no instructions of its own. Empty: a built-in text.
         system_prompt: String = String::new();
         /// Who answers for agents of workspaces that name no LLM service: `openai`, `openrouter` or `ollama`. Empty: the provider of the flow.
         chat_provider: String = String::new();

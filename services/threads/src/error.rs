@@ -1,4 +1,4 @@
-//! What is wrong with a request. What becomes of a message is no error here: whoever sent it is told by a message.
+//! What is wrong with a request. What becomes of a message is no error here: its sender is notified by a message.
 
 use tg_schemas::{Error, ErrorCode};
 

@@ -1,5 +1,5 @@
-//! A trace of the agent in the graph as the messages that its run told: thoughts, actions, observations and the answer, in their
-//! order. What was told in pieces is whole here, and of plans only what is an entity.
+//! A trace of the agent in the graph as the messages that its run streamed: thoughts, actions, observations and the answer, in their
+//! order. What was streamed in pieces is whole here, and of plans only what is an entity.
 
 use std::collections::BTreeMap;
 

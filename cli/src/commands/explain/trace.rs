@@ -1,4 +1,4 @@
-//! A trace in hand: entities, what was derived from what, and the order to tell it in. Pure.
+//! A trace in hand: entities, what was derived from what, and the order to print it in. Pure.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What was said in a conversation, as a model is told it. Pure.
+//! What was said in a conversation, as a model is sent it. Pure.
 
 use std::collections::VecDeque;
 

@@ -48,7 +48,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Lines of standard input, until it ends. One that fails is told, and the conversation goes on.
+    /// Lines of standard input, until it ends. One that fails is reported, and the conversation goes on.
     ///
     /// # Errors
     /// The last of the lines that failed, or what ends the conversation.

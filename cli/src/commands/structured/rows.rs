@@ -1,6 +1,6 @@
 //! Rows from the records of a file: read, changed and checked on a thread of their own, handed over in batches.
 //!
-//! A record that does not fit is refused by itself, told with its place, and counted; too many of them end the
+//! A record that does not fit is refused by itself, reported with its place, and counted; too many of them end the
 //! load. What was handed over before stands.
 
 use std::cell::RefCell;

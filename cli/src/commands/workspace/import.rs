@@ -4,7 +4,7 @@
 //!
 //! Nothing that is there is removed, also with `--overwrite`: what is in the bundle takes its place, each document in
 //! one step, once all of its content is there. So a command that was interrupted leaves nothing emptier than it was, and goes on when it is repeated.
-//! What is bad or refused is told at the end, and holds up nothing else.
+//! What is bad or refused is reported at the end, and delays nothing else.
 
 mod asked;
 mod documents;

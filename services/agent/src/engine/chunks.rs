@@ -115,7 +115,7 @@ fn ended(session: &Session, message: String, text: &str, spent: Spent<'_>) -> Ag
     }
 }
 
-/// What a run used, as its end tells it.
+/// What a run used, as its end reports it.
 #[derive(Debug, Clone, Copy)]
 pub struct Spent<'a> {
     /// All of it.

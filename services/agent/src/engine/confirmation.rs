@@ -54,7 +54,7 @@ impl Answer {
         }
     }
 
-    /// What the model is told instead of a result.
+    /// What the model is sent instead of a result.
     pub fn refusal(self, tool: &str) -> String {
         match self {
             Self::Yes => String::new(),

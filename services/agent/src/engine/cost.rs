@@ -113,7 +113,7 @@ impl Cost {
         }
     }
 
-    /// As an answer tells it; `rate`: euros for a dollar, 0: not set. `None`: there was no call.
+    /// As an answer reports it; `rate`: euros for a dollar, 0: not set. `None`: there was no call.
     pub fn answer(&self, rate: f64) -> Option<AnswerCost> {
         if self.is_none() {
             return None;

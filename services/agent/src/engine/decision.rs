@@ -23,9 +23,9 @@ const LISTED: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Input tokens, where the model told them.
+    /// Input tokens, where the model reported them.
     pub in_token: i64,
-    /// Output tokens, where the model told them.
+    /// Output tokens, where the model reported them.
     pub out_token: i64,
     /// Model that answered last; empty if unknown.
     pub model: String,

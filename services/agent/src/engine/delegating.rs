@@ -68,7 +68,7 @@ pub fn as_defined(
     run
 }
 
-/// What the caller is told of a result; or of what went wrong.
+/// What the caller reads of a result; or of what went wrong.
 ///
 /// # Errors
 /// The agent failed.

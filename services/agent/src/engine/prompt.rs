@@ -156,7 +156,7 @@ fn repair(reply: &str, fault: &ParseError) -> String {
     )
 }
 
-/// What the model is told once, as four fifths of its steps are taken; not of so few that it would hear of little else.
+/// What the model is sent once, as four fifths of its steps are taken; not of so few that it would hear of little else.
 pub fn nudge(taken: usize, limit: usize) -> Option<String> {
     let due = limit.saturating_mul(4).div_ceil(5);
     (limit >= 10 && taken == due).then(|| {

@@ -1,4 +1,4 @@
-//! Runs as the ledger has them, as they are asked for and told of.
+//! Runs as the ledger has them, as they are asked for and shown.
 
 use tg_schemas::msg::{AgentRunsRequest, AgentTask, DetachedRun};
 use tg_schemas::{Error, ErrorCode, WorkspaceKey};

@@ -1,4 +1,4 @@
-//! `replay-run` of `agent-runs`: a recorded run is run again, and tells what it told, from any part on.
+//! `replay-run` of `agent-runs`: a recorded run is run again, and streams what it streamed, from any part on.
 
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::{Cx, Responder};

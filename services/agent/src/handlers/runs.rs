@@ -1,4 +1,4 @@
-//! The system's `agent-runs`: runs as the ledger has them, what they tell from any part on, and ending one.
+//! The system's `agent-runs`: runs as the ledger has them, what they stream from any part on, and ending one.
 
 use std::sync::Arc;
 use std::time::Duration;

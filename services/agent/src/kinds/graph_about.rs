@@ -1,4 +1,4 @@
-//! Finds things by name and tells what the graph says about them, in both directions.
+//! Finds things by name and returns what the graph says about them, in both directions.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What came of a task is told in the session that it was given in: by its main agent, in its own words, else as it is.
+//! What came of a task is announced in the session that it was given in: by its main agent, in its own words, else as it is.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A flow's hooks: a service of it that is asked before a tool is used and told what the tool returned. It allows, denies, or puts
+//! A flow's hooks: a service of it that is asked before a tool is used and sent what the tool returned. It allows, denies, or puts
 //! something else in the place of the arguments or the text. One that fails, or says what is not known, denies.
 
 use std::time::Duration;

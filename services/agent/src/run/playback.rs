@@ -1,7 +1,7 @@
-//! A record in place of the outside: what models, tools, hooks and users said, step by step, and what the replayed run tells.
+//! A record in place of the outside: what models, tools, hooks and users said, step by step, and what the replayed run streams.
 //! Nothing is asked, and nothing is kept.
 //!
-//! A step that another process took up in the recorded run is taken up here as well: what it was told before stands, as it did.
+//! A step that another process took up in the recorded run is taken up here as well: what it read before stands, as it did.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a step tells is remembered, for whoever joins the run later.
+//! What a step streams is remembered, for whoever joins the run later.
 
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::TaskKind;

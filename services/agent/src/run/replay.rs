@@ -1,5 +1,5 @@
 //! Runs a recorded run again, by its record alone: no model, tool or hook is asked, nothing is written or counted. The same code takes
-//! the same steps, so that it tells the same parts byte for byte, or says where it differs.
+//! the same steps, so that it streams the same parts byte for byte, or says where it differs.
 
 use std::sync::Arc;
 

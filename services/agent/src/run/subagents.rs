@@ -1,4 +1,4 @@
-//! Splits a question among subagents, and tells what comes of a subagent's run.
+//! Splits a question among subagents, and reports what comes of a subagent's run.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What runs have told so far in this process: the parts of their answers that the ledger does not have yet, and who waits
+//! What runs have streamed so far in this process: the parts of their answers that the ledger does not have yet, and who waits
 //! for more. With the record of each step, and of the run's end, they go to the ledger; a step that is taken up again tells
 //! the same parts under the same numbers.
 

@@ -145,7 +145,7 @@ pub struct Happened {
     pub steps: u32,
     /// Calls of tools, in order.
     pub calls: Vec<ToolCall>,
-    /// Tokens that its model was told.
+    /// Tokens that its model was sent.
     pub in_token: i64,
     /// Tokens that it said.
     pub out_token: i64,

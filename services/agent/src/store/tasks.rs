@@ -40,7 +40,7 @@ impl TaskStatus {
         Self::Cancelled,
     ];
 
-    /// As it is told and kept.
+    /// As it is reported and kept.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -81,7 +81,7 @@ pub struct TaskRow {
     pub user: String,
     /// Its run; empty: it has not begun.
     pub run: String,
-    /// The begin of what the agent is told.
+    /// The begin of the agent's message.
     pub message: String,
     /// How far it is.
     pub status: TaskStatus,

@@ -1,4 +1,4 @@
-//! What a write changes, and what is told about it. A plan is whole: one version, one notice.
+//! What a write changes, and what is announced about it. A plan is whole: one version, one notice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -14,7 +14,7 @@ const LONGEST: usize = 4_000;
 /// A longer object is a description rather than a name, when the reply does not say which it is.
 const NAME_WORDS: usize = 8;
 
-/// What is said of each entity of a chunk, to be told to the index once all is read.
+/// What is said of each entity of a chunk, to be sent to the index once all is read.
 #[derive(Debug, Default)]
 pub struct EntityDescriptions {
     /// By IRI: the name and the relationships.

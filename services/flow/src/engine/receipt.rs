@@ -15,7 +15,7 @@ pub struct QueueReceipt {
     /// Handled before that moment of the stop from which on `finished` counts. Counted by the processor; a foreign
     /// one counts nothing, and one that was killed takes with it what it counted: then [`Self::at_least`] says so.
     pub answered: u64,
-    /// Not all who handled its messages told their counts: `sent` and `answered` may be more.
+    /// Not all who handled its messages reported their counts: `sent` and `answered` may be more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Handled between the moment when the processor knew of the stop and its departure. Counted by the
@@ -33,7 +33,7 @@ pub struct QueueReceipt {
 pub struct Receipt {
     /// Queues that held or handled anything.
     pub queues: Vec<QueueReceipt>,
-    /// Not all who handled messages of the flow told their counts: there may be more.
+    /// Not all who handled messages of the flow reported their counts: there may be more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Queues removed.
@@ -61,11 +61,11 @@ fn is_zero(number: &u64) -> bool {
 pub struct Counts {
     /// Per subscription: waiting or in progress when the stop began.
     pub before: BTreeMap<String, u64>,
-    /// Per subscription: handled since its processor knew of the stop, as it told itself.
+    /// Per subscription: handled since its processor knew of the stop, as it reported itself.
     pub told: BTreeMap<String, u64>,
-    /// Per subscription: handled before, as its processor told; by one that never knew of the stop, until it left.
+    /// Per subscription: handled before, as its processor reported; by one that never knew of the stop, until it left.
     pub answered: BTreeMap<String, u64>,
-    /// Subscriptions of which somebody did not tell all that it handled before.
+    /// Subscriptions of which somebody did not report all that it handled before.
     pub uncounted: BTreeSet<String>,
     /// Who stops the flow does not know whom it had since its start, so that of no subscription all is known.
     pub all_uncounted: bool,

@@ -1,4 +1,4 @@
-//! Waiting for processors: attached, idle, gone. Native ones say so; of foreign ones their queues tell.
+//! Waiting for processors: attached, idle, gone. Native ones say so; of foreign ones their queues show it.
 
 use std::time::Duration;
 

@@ -75,6 +75,17 @@ pub(crate) fn check(identity: &Identity, kind: &str, body: &Body) -> Result<(), 
     }
 }
 
+/// Whether a caller may ask an agent: nobody can say in advance which models it will ask.
+///
+/// # Errors
+/// The key is held to models.
+pub(crate) fn check_agent(identity: &Identity) -> Result<(), RequestError> {
+    match held_to(&identity.scopes) {
+        None => Ok(()),
+        Some(_) => Err(RequestError::ModelNotAllowed),
+    }
+}
+
 /// Whether a caller may ask for a model that they name.
 ///
 /// # Errors
@@ -109,6 +120,7 @@ mod tests {
         assert!(may(&identity, "any") && ask(&identity, "prompt", json!({})));
         identity.scopes = Some(vec!["llm".to_owned()].into());
         assert!(may(&identity, "any") && ask(&identity, "prompt", json!({})));
+        assert!(check_agent(&identity).is_ok());
         identity.scopes = Some(vec!["llm".to_owned(), "model:a/b".to_owned()].into());
         assert!(may(&identity, "a/b") && !may(&identity, "a"));
         for (kind, value, allowed) in [
@@ -134,6 +146,7 @@ mod tests {
                 "{kind} {value}"
             );
         }
+        assert_eq!(check_agent(&identity), Err(RequestError::ModelNotAllowed));
         assert!(check_named(&identity, "a/b").is_ok() && check_named(&identity, "c").is_err());
         assert_eq!(asked_about(&identity), [json!("a/b")]);
         assert_eq!(asked_about(&Identity::plain("u", "w")), Vec::<Value>::new());

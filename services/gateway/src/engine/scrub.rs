@@ -2,7 +2,7 @@
 //! whatever they caught into them.
 //!
 //! It works word by word and knows only shapes (addresses, names of queues, paths, keys), no meanings. Where whoever asks
-//! runs the system, web addresses without credentials stay: a provider that fails is told with where it is.
+//! runs the system, web addresses without credentials stay: a provider that fails is reported with where it is.
 
 use tg_schemas::{Error, ErrorCode};
 

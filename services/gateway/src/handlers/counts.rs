@@ -1,4 +1,4 @@
-//! The counters of an import, and what is told of each frame.
+//! The counters of an import, and what is reported of each frame.
 
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};

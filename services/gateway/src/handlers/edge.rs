@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Version, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use tg_mesh::telemetry::Context;
@@ -14,9 +14,9 @@ use uuid::Uuid;
 use crate::auth::guard;
 use crate::call::Meta;
 use crate::connection::Peer;
-use crate::error::{Failed, refusal};
+use crate::error::Failed;
 use crate::handlers::cors::OfNamedPage;
-use crate::handlers::read;
+use crate::handlers::{read, surface};
 use crate::paths;
 use crate::state::Shared;
 
@@ -77,7 +77,7 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
         false => guard::is_local,
     };
     if app.auth.open() && !is_local(request.headers(), request.uri()) {
-        return refusal(StatusCode::FORBIDDEN, "access denied");
+        return denied(&request);
     }
     if is_named {
         return next.run(request).await;
@@ -86,12 +86,19 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     let has_key = read::names_key(request.headers());
     let names_itself = !app.auth.open() && (has_key || has_token(&request) || is_upgrade(&request));
     if !names_itself && guard::is_cross_site(request.headers()) && !is_of_page(&request) {
-        return refusal(StatusCode::FORBIDDEN, "access denied");
+        return denied(&request);
     }
     if request.method() == Method::POST && !has_key && guard::is_foreign_page(request.headers()) {
-        return refusal(StatusCode::FORBIDDEN, "access denied");
+        return denied(&request);
     }
     next.run(request).await
+}
+
+/// The refusal, in the form that errors have at this path.
+fn denied(request: &Request) -> Response {
+    let meta = request.extensions().get::<Meta>();
+    let id = meta.map_or("", |meta| &*meta.request_id);
+    surface::denied(request.uri().path(), id)
 }
 
 /// Whether the address carries a key, where one is read from it.

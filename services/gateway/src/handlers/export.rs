@@ -1,6 +1,6 @@
 //! Exports: what passes through an interface of a flow from now on, or what is stored.
 //!
-//! A live export looks on and holds nothing up: a client that reads too slowly is told so and closed. It ends
+//! A live export looks on and holds nothing up: a client that reads too slowly gets an error and is closed. It ends
 //! with its flow, or when the client goes; its end says how many records passed that could not be read.
 
 use std::sync::Arc;

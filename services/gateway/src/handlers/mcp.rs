@@ -131,6 +131,12 @@ fn unknown(fault: RequestError, challenge: HeaderValue) -> Response {
     response
 }
 
+/// The guard refuses the request before its message is read, so the error has no id.
+pub(crate) fn denied() -> Response {
+    let error = rmcp::model::ErrorData::invalid_request("access denied", None);
+    refused(RpcError::new(403, error))
+}
+
 fn refused(fault: RpcError) -> Response {
     let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::BAD_REQUEST);
     json_response(status, &fault.body())

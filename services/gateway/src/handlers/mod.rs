@@ -48,6 +48,7 @@ mod socket_writer;
 pub(crate) mod sparql;
 mod sse;
 mod stored;
+pub(crate) mod surface;
 mod upgrade;
 mod whole;
 pub(crate) mod workspaces;

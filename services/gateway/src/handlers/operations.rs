@@ -64,6 +64,11 @@ pub(crate) fn not_allowed(id_key: &str, meta: &Meta) -> Response {
     told(&object_of(&failure), None, (id_key, &*meta.request_id))
 }
 
+/// The guard refuses the request, below `/a1` and among the workspaces.
+pub(super) fn denied(id_key: &str, id: &str) -> Response {
+    told(&refused(&RequestError::AccessDenied), None, (id_key, id))
+}
+
 /// What a request comes with, beside its headers.
 struct Given {
     method: Method,
@@ -404,6 +409,7 @@ pub(super) fn refused(error: &RequestError) -> Object {
     object_of(&match error {
         RequestError::AuthFailure => own(FailureCode::Unauthorized),
         RequestError::AccessDenied => own(FailureCode::Forbidden),
+        RequestError::ModelNotAllowed => own(FailureCode::ModelNotAllowed),
         RequestError::WorkspaceNotFound => own(FailureCode::WorkspaceNotFound),
         RequestError::TooLarge { .. } => own(FailureCode::PayloadTooLarge),
         RequestError::Unchecked => own(FailureCode::AgentUnavailable),

@@ -368,6 +368,47 @@ async fn without_authentication_web_pages_stay_out(place: Place) {
     assert!(socket.is_err());
 }
 
+async fn a_refused_page_reads_an_error_in_the_form_of_the_surface(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let (code, field) = ("forbidden", "request_id");
+    let openai = json!({"message": "access denied", "type": "permission_error",
+        "param": null, "code": code, field: "r"});
+    let anthropic = json!({"type": "permission_error", "message": "access denied"});
+    let of_agents = |id: &str| json!({"code": code, "message": "access denied", id: "r"});
+    let rpc = json!({"code": -32600, "message": "access denied"});
+    for (path, expected) in [
+        ("/v1/chat/completions", json!({"error": openai.clone()})),
+        ("/v1/nothing", json!({"error": openai})),
+        (
+            "/v1/messages",
+            json!({"type": "error", "error": anthropic, field: "r"}),
+        ),
+        (
+            "/a1/agents/ann/chat",
+            json!({"error": of_agents("request_id")}),
+        ),
+        (
+            "/api/v1/workspaces",
+            json!({"error": of_agents("requestId")}),
+        ),
+        (
+            "/langgraph/threads",
+            json!({"detail": "access denied", "code": code, field: "r"}),
+        ),
+        ("/mcp", json!({"jsonrpc": "2.0", "error": rpc})),
+        ("/api/v1/config", json!({"error": "access denied"})),
+    ] {
+        for (name, value) in [("host", "evil.example"), ("origin", "http://evil.example")] {
+            let request = world.http.post(world.url(path)).timeout(BOUND);
+            let request = request.header("x-request-id", "r").header(name, value);
+            let answer = request.json(&json!({})).send().await.unwrap();
+            assert_eq!(answer.status(), 403, "{path}");
+            let body: Value = answer.json().await.unwrap();
+            assert_eq!(body, expected, "{path}");
+        }
+    }
+}
+
 /// What a browser sends for a page of another origin that embeds an address or links to it: it names no origin.
 const FROM_A_PAGE: [&str; 2] = ["cross-site", "same-site"];
 
@@ -504,6 +545,7 @@ tg_testkit::on_both_buses!(
     tokens_open_what_their_user_may_and_new_keys_are_learnt,
     a_key_with_scopes_opens_no_more,
     without_authentication_web_pages_stay_out,
+    a_refused_page_reads_an_error_in_the_form_of_the_surface,
     no_route_tells_a_page_of_another_origin_anything,
     every_answer_is_closed_to_pages_that_embed_it,
     an_open_listener_without_authentication_is_refused,

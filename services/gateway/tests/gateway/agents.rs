@@ -507,9 +507,12 @@ async fn callers_are_let_in_as_at_every_door(place: Place) {
     let (status, _) = world.get("/a1/agents", "tg_admin").await;
     assert_eq!(status, 200);
     // A key that is held to a model: nobody can say which one the agent will ask.
-    let message = json!({"message": "x"});
-    let (status, told) = world.post("/a1/agents/ann/chat", "tg_model", message).await;
-    assert_eq!((status, &told["error"]["code"]), (403, &json!("forbidden")));
+    for (key, code) in [("tg_model", "forbidden"), ("tg_held", "model_not_allowed")] {
+        let message = json!({"message": "x"});
+        let (status, told) = world.post("/a1/agents/ann/chat", key, message).await;
+        assert_eq!((status, &told["error"]["code"]), (403, &json!(code)));
+    }
+    assert_eq!(world.get("/a1/agents", "tg_held").await.0, 200);
 }
 
 on_both_buses!(

@@ -1,4 +1,4 @@
-//! What a child tells its parent: pages, texts, faults. A frame is a tag, a number and a length, then so many
+//! What a child sends its parent: pages, texts, faults. A frame is a tag, a number and a length, then so many
 //! bytes of UTF-8.
 
 use std::io::Write;

@@ -11,7 +11,7 @@ pub struct Limits {
     pub input_bytes: u64,
     /// Most text of one document.
     pub text_bytes: u64,
-    /// Most text of one page; what is more is cut off and told.
+    /// Most text of one page; what is more is cut off and reported.
     pub page_bytes: usize,
     /// Most pages.
     pub pages: u32,
@@ -23,7 +23,7 @@ pub struct Limits {
     pub start: Duration,
     /// Time for each MiB of a document besides.
     pub mebibyte: Duration,
-    /// Time for each page or piece of text that was told besides.
+    /// Time for each page or piece of text that was sent besides.
     pub page: Duration,
     /// Longest time in all.
     pub time: Duration,
@@ -47,7 +47,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How long a document of this size may take once so many pages were told.
+    /// How long a document of this size may take once so many pages were sent.
     pub fn time_for(&self, bytes: u64, pages: u32) -> Duration {
         let mebibytes = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX);
         let more = self.mebibyte.saturating_mul(mebibytes);

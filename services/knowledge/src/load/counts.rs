@@ -1,4 +1,4 @@
-//! What a load or an unload tells of itself.
+//! What a load or an unload reports of itself.
 
 use std::collections::BTreeMap;
 

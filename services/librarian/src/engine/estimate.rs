@@ -1,4 +1,4 @@
-//! What processing a document will cost, told beforehand: from what its chunker and its extractors say, and where those cannot
+//! What processing a document will cost, estimated beforehand: from what its chunker and its extractors say, and where those cannot
 //! be asked roughly from its size.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 /// Tokens below which no model is asked.
 pub const LEAST: u64 = 16_000;
-/// Tokens below which it is told that they are few.
+/// Tokens below which it is reported that they are few.
 pub const FEW: u64 = 32_000;
 
 /// What becomes of a question to a model with such a window.

@@ -1,4 +1,4 @@
-//! What a question to a model cost: told to the metrics, and as a record where the flow has a reader of those.
+//! What a question to a model cost: reported to the metrics, and as a record where the flow has a reader of those.
 
 use tg_mesh::{Cx, warn_of};
 use tg_schemas::Error;

@@ -1,4 +1,4 @@
-//! What processes tell each other of backends: who failed and for how long it is left alone, and who answers again. It is a
+//! What processes share about backends: who failed and for how long it is left alone, and who answers again. It is a
 //! hint: who misses one notices by itself.
 
 use std::sync::Arc;

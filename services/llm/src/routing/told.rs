@@ -1,4 +1,4 @@
-//! What a router tells of itself: whom it would ask now and why, who is left out and until when, and which models are
+//! What a router reports of itself: whom it would ask now and why, who is left out and until when, and which models are
 //! well. Nobody is asked for it.
 
 use std::time::Duration;

@@ -11,7 +11,7 @@ use tg_schemas::{Error, Reply};
 
 use crate::ask::Spent;
 
-/// What the end of an answer tells.
+/// What the end of an answer reports.
 #[derive(Debug, Clone, Default)]
 pub struct End {
     /// What all model calls took.

@@ -84,7 +84,7 @@ pub async fn write<R: Frames>(
     })
 }
 
-/// What model calls took, as the trace tells it.
+/// What model calls took, as the trace records it.
 pub fn usage(spent: &Spent) -> Usage<'_> {
     let known = |count: Option<i64>| count.and_then(|count| u64::try_from(count).ok());
     Usage {

@@ -126,7 +126,7 @@ impl<'a> Facts<'a> {
             .unwrap_or_default()
     }
 
-    /// Where a fact comes from, unless it is told for its chunk alone.
+    /// Where a fact comes from, unless it is reported for its chunk alone.
     pub fn origin(&self, fact: usize) -> Option<Origin> {
         let traced = self.traced_of(fact);
         // Of several documents the first need not be the chunk's.

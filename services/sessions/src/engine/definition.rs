@@ -28,7 +28,7 @@ pub struct Definition {
     pub models: Vec<String>,
     /// What it is for.
     pub description: String,
-    /// What the model is told first.
+    /// The system prompt.
     pub system_prompt: String,
     /// Most tokens of an answer.
     pub max_tokens: Option<i64>,

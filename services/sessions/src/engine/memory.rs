@@ -8,10 +8,10 @@ const MOST: usize = 10;
 const PART: usize = 200;
 /// Facts of a user that are kept; the oldest go.
 pub const KEPT: usize = 1_000;
-/// Facts that an agent is told.
+/// Facts that an agent is sent.
 pub const TOLD: usize = 100;
 
-/// What the model is told to do with a message.
+/// The instruction to the model for a message.
 pub const FIND: &str = "You are given one message of a user. Write down what the user states about himself or herself and his or her \
     own lasting circumstances and wishes: one fact a line, as subject | predicate | object. Write nothing that is asked, \
     supposed or said of others only, and nothing secret such as passwords and keys. If there is no such fact, write NONE.";
@@ -39,7 +39,7 @@ pub fn facts(text: &str) -> Vec<Fact> {
     text.lines().filter_map(fact).take(MOST).collect()
 }
 
-/// Facts as the agent is told them.
+/// Facts as the agent is sent them.
 pub fn told<'a>(facts: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> Option<Said> {
     let lines: Vec<String> = facts
         .map(|(subject, predicate, object)| format!("{subject} {predicate} {object}"))

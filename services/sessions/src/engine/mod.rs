@@ -1,4 +1,4 @@
-//! Rules over plain values: what files say of agents, what requests say, what an agent is told of a session. Pure.
+//! Rules over plain values: what files say of agents, what requests say, what an agent reads of a session. Pure.
 
 pub mod agent_file;
 pub mod catalogue;

@@ -20,7 +20,7 @@ const MERGE: &str = "You are given numbered summaries of consecutive parts of on
     they differ, the later one is right. Say nothing twice. Copy every identifier exactly as it stands. Write nothing but the \
     summary.";
 
-/// What the model is told to do, and with which text.
+/// The instruction to the model, and its text.
 pub fn asked<'a>(asked: &Asked<'a>) -> (String, &'a str) {
     match asked {
         Asked::Chunk { text, mask: true } => (format!("{SUM_UP}{WITHOUT_NOISE}"), text),
@@ -34,7 +34,7 @@ pub fn tokens(characters: i64) -> i64 {
     characters / CHARACTERS
 }
 
-/// Whether a session fills its model. An agent is told no more than so much of a session, however large its model is.
+/// Whether a session fills its model. An agent reads no more than so much of a session, however large its model is.
 pub fn is_full(session: &Session, window: u64) -> bool {
     let told = TOLD as u64 / CHARACTERS.unsigned_abs();
     let window = window.min(told);

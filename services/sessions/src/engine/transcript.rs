@@ -1,14 +1,14 @@
-//! What the agent is told of a session: the instructions of its definition, then what was said before.
+//! What the agent reads of a session: the instructions of its definition, then what was said before.
 
 use super::definition::Definition;
 
-/// Bytes of what was said before that the agent is told at most; the oldest are left out.
+/// Bytes of what was said before that the agent reads at most; the oldest are left out.
 pub const TOLD: usize = 256 << 10;
 
 /// One message of the past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
-    /// Who said it, as the agent is told.
+    /// Who said it, as the agent reads it.
     pub who: String,
     /// The text.
     pub text: String,

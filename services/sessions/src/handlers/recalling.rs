@@ -1,4 +1,4 @@
-//! What is remembered of users across sessions: found in what they say, told to the agent, listed and forgotten.
+//! What is remembered of users across sessions: found in what they say, sent to the agent, listed and forgotten.
 
 use async_trait::async_trait;
 use tg_clients::operations::{Chunks, Handle, Refused};

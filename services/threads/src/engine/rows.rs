@@ -1,5 +1,5 @@
 //! Rows of config type `listener`: the key is the name, the value says what it is. A row that cannot be used is left out,
-//! and the log is told why.
+//! and the log says why.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
 //! The queries: nearest entities, chunks and row values. A collection without vectors has none; what
-//! fails is told as an error, never as an empty answer.
+//! fails is reported as an error, never as an empty answer.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The writers: embeddings of entities, chunks and row values, made durable before they are acknowledged.
-//! What is wrong in a record is told; the rest of it is kept.
+//! What is wrong in a record is reported; the rest of it is kept.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `reembed-vectors`: has the vectors of a collection made again by another model, and tells how far that is.
+//! `reembed-vectors`: has the vectors of a collection made again by another model, and reports the progress.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Vectors of a batch by another model. One text that the model refuses holds nobody up: it is found among the others, asked
-//! for alone, and told.
+//! for alone, and reported.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;

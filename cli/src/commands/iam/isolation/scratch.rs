@@ -321,7 +321,7 @@ impl Scratch {
         self.admin.post(&format!("api/v1/{service}"), &ask).await
     }
 
-    /// Removes what was made. The first fault is told after everything was tried.
+    /// Removes what was made. The first fault is reported after everything was tried.
     ///
     /// # Errors
     /// As [`Http::iam`].

@@ -1,4 +1,4 @@
-//! What an answer tells about a workspace that is not the asker's: pure.
+//! What an answer reveals about a workspace that is not the asker's: pure.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! `tg add`: files, directories and web addresses into the library, and on into a collection. What is there already
-//! stays as it is, and what nothing can read is told and not added.
+//! stays as it is, and what nothing can read is reported and not added.
 
 pub(super) mod document;
 mod fetch;

@@ -1,4 +1,4 @@
-//! Tasks that depend on each other: which may begin, what each is told, what a failure does to the others, and how the result
+//! Tasks that depend on each other: which may begin, what each is sent, what a failure does to the others, and how the result
 //! reads. A function of what was found, in the order of arrival.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,7 @@ pub struct Node {
     pub agent: String,
     /// What that agent is.
     pub definition: Definition,
-    /// What it is told, before placeholders are filled in.
+    /// Its message, before placeholders are filled in.
     pub message: String,
     /// Its failure ends all.
     pub blocking: bool,
@@ -236,7 +236,7 @@ impl Graph {
         self.nodes.get(at)
     }
 
-    /// The next task to begin, with what it is told, if one may begin now.
+    /// The next task to begin, with its message, if one may begin now.
     pub fn start(&mut self) -> Option<(usize, String)> {
         let under_way = self
             .states

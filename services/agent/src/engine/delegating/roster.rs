@@ -23,7 +23,7 @@ pub struct Definition {
     pub name: String,
     /// For the model that chooses.
     pub description: String,
-    /// What its own model is told of the field; added to what its caller is told.
+    /// The framing of its own model, added to that of its caller.
     pub framing: String,
     /// Groups of tools that it has; `None`: those of its caller.
     pub group: Option<Vec<String>>,

@@ -101,7 +101,7 @@ pub fn fresh(run: &AgentRun, agent: &str) -> Chosen {
     }
 }
 
-/// What an agent is told of earlier turns, each asked and answered; empty: there are none.
+/// What an agent reads of earlier turns, each asked and answered; empty: there are none.
 pub fn earlier<'a>(turns: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = String::new();
     for (asked, answered) in turns {

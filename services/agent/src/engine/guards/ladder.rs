@@ -52,7 +52,7 @@ pub struct Climbed {
     pub tool: String,
     /// What was counted.
     pub count: u64,
-    /// What the model, or the asker, is told.
+    /// What the model, or the asker, reads.
     pub message: String,
     /// What makes it the same warning.
     pub key: String,

@@ -174,7 +174,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// What a run's model is told of it.
+    /// What a run's model reads of it.
     pub fn described(&self, run: &AgentRun) -> Cow<'_, str> {
         match self.kind.agents() {
             Some(agents) => Cow::Owned(

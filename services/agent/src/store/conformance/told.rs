@@ -1,4 +1,4 @@
-//! What runs have told, who asked for them, and what has happened in them.
+//! What runs have streamed, who asked for them, and what has happened in them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What runs have told, part by part, to be read again.
+//! What runs have streamed, part by part, to be read again.
 
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tg_storage::{Database, StorageError};

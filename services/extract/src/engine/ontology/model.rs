@@ -26,7 +26,7 @@ pub struct Ontologies {
 }
 
 impl Ontologies {
-    /// Reads rows of config type `ontology`: key and value. One that cannot be read is left out and told.
+    /// Reads rows of config type `ontology`: key and value. One that cannot be read is left out and reported.
     pub fn read<'a>(rows: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut all = Self::default();
         let mut texts = String::new();

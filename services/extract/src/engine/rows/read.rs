@@ -1,4 +1,4 @@
-//! Items of a reply as rows of a table. What is no row is left out and told.
+//! Items of a reply as rows of a table. What is no row is left out and reported.
 
 use std::collections::BTreeMap;
 

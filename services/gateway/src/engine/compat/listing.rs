@@ -1,4 +1,4 @@
-//! What is told of models and of their use, beside answers.
+//! What is reported of models and of their use, beside answers.
 
 use serde_json::{Value, json};
 use tg_mesh::clock;

@@ -1,4 +1,4 @@
-//! `chat-completion`: a chat with the model of a flow, and what is told of its backends.
+//! `chat-completion`: a chat with the model of a flow, and the state of its backends.
 
 use serde::Serialize;
 use serde_json::Value;

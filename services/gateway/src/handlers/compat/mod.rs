@@ -40,10 +40,7 @@ const MESSAGES: &str = "/v1/messages";
 /// What is not there, below `/v1`.
 pub(crate) fn nothing(path: &str, meta: &Meta) -> Response {
     let fault = CompatError::new(404, "not_found", "there is no such endpoint");
-    match path.starts_with(MESSAGES) {
-        true => told::<Messages>(&fault, &meta.request_id),
-        false => told::<Chat>(&fault, &meta.request_id),
-    }
+    told_at(path, &fault, &meta.request_id)
 }
 
 /// What is there below `/v1` and does not take this method. Codex tries a socket first, and asks by HTTP at once where an upgrade is
@@ -61,13 +58,23 @@ pub(crate) fn not_allowed(path: &str, headers: &HeaderMap, meta: &Meta) -> Respo
             "this endpoint does not take this method",
         ),
     };
+    told_at(path, &fault, &meta.request_id)
+}
+
+/// The guard refuses the request, below `/v1`.
+pub(crate) fn denied(path: &str, id: &str) -> Response {
+    told_at(path, &refused(RequestError::AccessDenied), id)
+}
+
+/// A failure in the form that clients read at this path.
+fn told_at(path: &str, fault: &CompatError, id: &str) -> Response {
     match path.starts_with(MESSAGES) {
-        true => told::<Messages>(&fault, &meta.request_id),
-        false => told::<Chat>(&fault, &meta.request_id),
+        true => told::<Messages>(fault, id),
+        false => told::<Chat>(fault, id),
     }
 }
 
-/// A failure as an API tells it.
+/// A failure as an API reports it.
 fn told<D: Dialect>(fault: &CompatError, request_id: &str) -> Response {
     let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = json_response(status, &D::failure(fault, request_id));
@@ -98,6 +105,7 @@ fn refused(error: RequestError) -> CompatError {
         }
         RequestError::AuthFailure => CompatError::new(401, "unauthorized", "auth failure"),
         RequestError::AccessDenied => CompatError::new(403, "forbidden", "access denied"),
+        RequestError::ModelNotAllowed => CompatError::not_allowed(),
         RequestError::Unchecked => {
             CompatError::new(503, "agent_unavailable", error.error().message)
         }

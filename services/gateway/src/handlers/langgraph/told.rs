@@ -1,4 +1,4 @@
-//! How failures are told to these clients.
+//! How failures are reported to these clients.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use tg_schemas::operations::{Failure, FailureCode, Object};
 
 use crate::call::Meta;
-use crate::error::json_response;
+use crate::error::{RequestError, json_response};
 use crate::handlers::asked::Asked;
 use crate::handlers::caller::{Caller, code, is};
-use crate::handlers::operations::object_of;
+use crate::handlers::operations::{object_of, refused};
 
 /// A refusal of what a request says.
 pub(super) fn unfit(failure: Failure) -> Object {
@@ -64,4 +64,9 @@ pub(crate) fn not_allowed(meta: &Meta) -> Response {
     let text = "this endpoint does not take this method";
     let failure = Failure::new(FailureCode::MethodNotAllowed, text);
     told(&object_of(&failure), &meta.request_id)
+}
+
+/// The guard refuses the request, below `/langgraph`.
+pub(crate) fn denied(id: &str) -> Response {
+    told(&refused(&RequestError::AccessDenied), id)
 }

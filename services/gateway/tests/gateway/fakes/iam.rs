@@ -69,6 +69,10 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                         response.resolved_scopes = vec!["llm".into(), "model:one".into()];
                         ("admin", "acme")
                     }
+                    "tg_held" => {
+                        response.resolved_scopes = vec!["agent".into(), "model:one".into()];
+                        ("admin", "acme")
+                    }
                     "tg_scoped" => {
                         response.resolved_scopes = vec!["config:read".into()];
                         ("admin", "acme")

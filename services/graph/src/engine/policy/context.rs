@@ -1,4 +1,4 @@
-//! What policies are told of the user, as triples.
+//! What policies know of the user, as triples.
 
 use oxigraph::model::vocab::rdf;
 use oxigraph::model::{BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};

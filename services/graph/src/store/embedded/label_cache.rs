@@ -1,5 +1,5 @@
 //! Labels of things that were looked at lately: questions come back to the same hubs, with all that is around
-//! them. Bounded; a change of a label is forgotten before anybody is told of it.
+//! them. Bounded; a change of a label is forgotten before anybody is notified of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

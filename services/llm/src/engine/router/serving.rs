@@ -28,7 +28,7 @@ impl Serves {
     }
 }
 
-/// A server that may answer, as the settings tell of it.
+/// A server that may answer, as the settings describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backend {
     /// Its name, which no other has.
