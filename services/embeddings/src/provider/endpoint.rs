@@ -1,7 +1,7 @@
 //! Endpoints that embed: the OpenAI dialect (`POST …/embeddings`), which most servers speak, and Ollama's
 //! own (`POST …/api/embed`). One call; retries are made by who calls.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -30,6 +30,8 @@ pub struct Endpoint {
     dimensions: Option<usize>,
     /// The server refuses to hear in which form it is to answer; it has one only.
     plain: AtomicBool,
+    /// Most texts that the server takes in one call, as far as it has refused more.
+    most: AtomicUsize,
 }
 
 impl Endpoint {
@@ -60,6 +62,7 @@ impl Endpoint {
             key,
             dimensions,
             plain: AtomicBool::new(false),
+            most: AtomicUsize::new(usize::MAX),
         })
     }
 
@@ -83,25 +86,53 @@ impl Endpoint {
         })
     }
 
-    /// One vector per text, in order, all of one length.
+    /// One vector per text, in order, all of one length. A server that refuses so many texts at once is asked for half of
+    /// them, down to one.
     ///
     /// # Errors
     /// What the server refused, that it cannot be reached, or [`EmbedError::Malformed`] for an answer that is not one
     /// vector per text.
     pub async fn embed(&self, model: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        let mut rest = texts;
+        let mut most = self.most.load(Ordering::Relaxed);
+        loop {
+            let (now, after) = rest.split_at(rest.len().min(most));
+            match self.once(model, now).await {
+                Err(HttpError::Refused(refusal)) if now.len() > 1 && is_too_much(&refusal) => {
+                    most = now.len() / 2;
+                    if is_about_count(&refusal) {
+                        self.most.fetch_min(most, Ordering::Relaxed);
+                    }
+                    continue;
+                }
+                answered => vectors.extend(check(answered??, now.len())?),
+            }
+            if after.is_empty() {
+                return check(vectors, texts.len());
+            }
+            rest = after;
+        }
+    }
+
+    /// The vectors of one call.
+    async fn once(
+        &self,
+        model: &str,
+        texts: &[&str],
+    ) -> Result<Result<Vec<Vec<f32>>, EmbedError>, HttpError> {
         let mut body = json!({"model": model, "input": texts});
         if let Some(dimensions) = self.dimensions {
             body["dimensions"] = json!(dimensions);
         }
-        let vectors = match self.dialect {
-            Dialect::OpenAi => self.ask_openai(body).await?.vectors()?,
+        Ok(match self.dialect {
+            Dialect::OpenAi => self.ask_openai(body).await?.vectors(),
             Dialect::Ollama => {
                 body["truncate"] = json!(true);
                 let answer: OllamaAnswer = self.post(&body).await?;
-                answer.embeddings
+                Ok(answer.embeddings)
             }
-        };
-        check(vectors, texts.len())
+        })
     }
 
     /// Asks for vectors as lists of numbers; where the server does not know that wish, without it, and from then on.
@@ -143,6 +174,37 @@ const FORMAT: &str = "encoding_format";
 fn is_about_format(refusal: &Refusal) -> bool {
     let words = refusal.body.windows(FORMAT.len());
     matches!(refusal.status, 400 | 422) && words.into_iter().any(|words| words == FORMAT.as_bytes())
+}
+
+/// Words of servers that take fewer texts, or fewer tokens, in one call.
+const TOO_MANY: [&str; 5] = [
+    "batch",
+    "too many inputs",
+    "number of texts",
+    "array too long",
+    "per request",
+];
+
+/// Whether a server refused because of how much came at once, so that less of it may be taken.
+fn is_too_much(refusal: &Refusal) -> bool {
+    let words = words(refusal);
+    let says = TOO_MANY.iter().any(|said| words.contains(said));
+    match refusal.status {
+        400 | 422 => says,
+        // A body that is too long for the server or a proxy, unless it is about one text.
+        413 => says || !words.contains("token"),
+        _ => false,
+    }
+}
+
+/// Whether it is the number of texts that was too large, which holds for every call.
+fn is_about_count(refusal: &Refusal) -> bool {
+    let words = words(refusal);
+    TOO_MANY.iter().any(|said| words.contains(said)) && !words.contains("token")
+}
+
+fn words(refusal: &Refusal) -> String {
+    String::from_utf8_lossy(&refusal.body).to_lowercase()
 }
 
 /// Names of models in a list of the OpenAI dialect: under `data` or `models`, or a plain array.
