@@ -127,6 +127,9 @@ async fn bytes(
     if is_encoded(headers) {
         return Err(RequestError::BadMessage(ENCODED));
     }
+    if is_form_of_files(headers) {
+        return Err(RequestError::BadMessage(FORM_OF_FILES));
+    }
     let too_large = || RequestError::TooLarge { limit };
     let announced = headers
         .get(header::CONTENT_LENGTH)
@@ -171,8 +174,22 @@ fn is_encoded(headers: &HeaderMap) -> bool {
     })
 }
 
+/// Why a form of files is not read, as `curl -F` and browsers send it.
+const FORM_OF_FILES: &str =
+    "the body is a form of files (multipart); send JSON, with a file as base64 in its field";
+
+fn is_form_of_files(headers: &HeaderMap) -> bool {
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .map(|kind| kind.as_bytes());
+    let start = kind.and_then(|kind| kind.get(..MULTIPART.len()));
+    start.is_some_and(|start| start.eq_ignore_ascii_case(MULTIPART))
+}
+
+const MULTIPART: &[u8] = b"multipart/";
+
 /// What some editors and shells write before a text in UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A JSON object.
 fn object(bytes: &[u8]) -> Result<Body, RequestError> {
@@ -372,6 +389,24 @@ mod tests {
         }
         assert_eq!(read(""), Ok(None));
         assert_eq!(last_event(&HeaderMap::new()), Ok(None));
+    }
+
+    #[test]
+    fn a_form_of_files_is_known_by_its_type() {
+        let of = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            is_form_of_files(&headers)
+        };
+        assert!(of("multipart/form-data; boundary=x") && of("Multipart/Form-Data"));
+        for other in [
+            "application/json",
+            "multi",
+            "application/x-www-form-urlencoded",
+        ] {
+            assert!(!of(other), "{other}");
+        }
+        assert!(!is_form_of_files(&HeaderMap::new()));
     }
 
     #[test]
