@@ -238,6 +238,14 @@ fn is_pdf(head: &[u8], declared: bool) -> bool {
     marked || declared && contains(&head[..head.len().min(1024)], MARKER)
 }
 
+/// What stands in e-books and OpenDocument files: their type as the first entry, or, where a writer has compressed that or put it
+/// elsewhere, the list of what they hold.
+const PACKED: [&[u8]; 3] = [
+    b"mimetypeapplication/",
+    b"META-INF/container.xml",
+    b"META-INF/manifest.xml",
+];
+
 fn zipped(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
     if declared == DOCX || has_folder(head, b"word") {
         return Ok(Kind::Docx);
@@ -246,7 +254,7 @@ fn zipped(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
         "a spreadsheet"
     } else if has_folder(head, b"ppt") {
         "a presentation"
-    } else if contains(head, b"mimetypeapplication/") {
+    } else if PACKED.iter().any(|part| contains(head, part)) {
         "an e-book or OpenDocument file"
     } else {
         "an archive"
@@ -365,6 +373,14 @@ mod tests {
         assert_eq!(of("word\\document.xml"), Ok(Kind::Docx));
         assert_eq!(of("/word/document.xml"), Ok(Kind::Docx));
         assert_eq!(of("keyword/a.txt"), Err(Refusal::NotRead("an archive")));
+        let book = Err(Refusal::NotRead("an e-book or OpenDocument file"));
+        for name in ["mimetypeapplication/epub+zip", "META-INF/container.xml"] {
+            assert_eq!(of(name), book, "{name}");
+        }
+        assert_eq!(
+            of("META-INF/MANIFEST.MF"),
+            Err(Refusal::NotRead("an archive"))
+        );
         assert_eq!(
             of("xl\\workbook.xml"),
             Err(Refusal::NotRead("a spreadsheet"))
