@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tg_provider_http::{HttpClient, HttpError, Limits, NoClient, Refusal, Secret};
+use tg_provider_http::{Excess, HttpClient, HttpError, Limits, NoClient, Refusal, Secret};
 use tg_schemas::limits;
 
 use crate::error::EmbedError;
@@ -99,9 +99,9 @@ impl Endpoint {
         loop {
             let (now, after) = rest.split_at(rest.len().min(most));
             match self.once(model, now).await {
-                Err(HttpError::Refused(refusal)) if now.len() > 1 && is_too_much(&refusal) => {
+                Err(HttpError::Refused(refusal)) if now.len() > 1 && refusal.excess().is_some() => {
                     most = now.len() / 2;
-                    if is_about_count(&refusal) {
+                    if refusal.excess() == Some(Excess::Number) {
                         self.most.fetch_min(most, Ordering::Relaxed);
                     }
                     continue;
@@ -174,37 +174,6 @@ const FORMAT: &str = "encoding_format";
 fn is_about_format(refusal: &Refusal) -> bool {
     let words = refusal.body.windows(FORMAT.len());
     matches!(refusal.status, 400 | 422) && words.into_iter().any(|words| words == FORMAT.as_bytes())
-}
-
-/// Words of servers that take fewer texts, or fewer tokens, in one call.
-const TOO_MANY: [&str; 5] = [
-    "batch",
-    "too many inputs",
-    "number of texts",
-    "array too long",
-    "per request",
-];
-
-/// Whether a server refused because of how much came at once, so that less of it may be taken.
-fn is_too_much(refusal: &Refusal) -> bool {
-    let words = words(refusal);
-    let says = TOO_MANY.iter().any(|said| words.contains(said));
-    match refusal.status {
-        400 | 422 => says,
-        // A body that is too long for the server or a proxy, unless it is about one text.
-        413 => says || !words.contains("token"),
-        _ => false,
-    }
-}
-
-/// Whether it is the number of texts that was too large, which holds for every call.
-fn is_about_count(refusal: &Refusal) -> bool {
-    let words = words(refusal);
-    TOO_MANY.iter().any(|said| words.contains(said)) && !words.contains("token")
-}
-
-fn words(refusal: &Refusal) -> String {
-    String::from_utf8_lossy(&refusal.body).to_lowercase()
 }
 
 /// Names of models in a list of the OpenAI dialect: under `data` or `models`, or a plain array.
