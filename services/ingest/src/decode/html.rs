@@ -7,7 +7,7 @@ use tg_document::text::{leniently, tidy};
 
 use super::frames::DecodeError;
 use super::main_content::{self, SKIPPED};
-use super::page;
+use super::{page, table};
 
 pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
     let (text, _) = leniently(input, charset::of_html(input));
@@ -15,6 +15,7 @@ pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
     let _taken = main_content::keep(&tree);
     let converter = HtmlToMarkdown::builder()
         .skip_tags(SKIPPED.to_vec())
+        .add_handler(vec!["table"], table::table)
         .options(Options {
             ul_bullet_spacing: 1,
             ol_number_spacing: 1,
@@ -51,6 +52,43 @@ mod tests {
             let whole = text(&format!("{FRAME}{page}{END}"));
             assert_eq!(whole, "# Bridges\n\nThe oldest one is of stone.", "{page}");
         }
+    }
+
+    #[test]
+    fn every_cell_of_a_table_stays_in_its_column() {
+        // Rows that name themselves, below columns with names and without.
+        let years = "<table><caption>Height</caption><thead><tr><td><th>2000<th>2001</thead>\
+                     <tr><th>Ann<td>5 ft<td>6 ft<tr><th>Bob<td>a|b<td></table>";
+        assert_eq!(
+            text(years),
+            "Height\n\n|  | 2000 | 2001 |\n| --- | --- | --- |\n| Ann | 5 ft | 6 ft |\n| Bob | a\\|b |  |"
+        );
+        let about = "<table><tr><th>Born<td>1815<tr><th>Died<td><p>1852<p>London</table>";
+        assert_eq!(text(about), "| Born | 1815 |\n| Died | 1852 London |");
+        // A title above all columns, a second row of names, and a foot.
+        let more = "<table><thead><tr><th colspan=2>Ada<tr><th>a<th>b</thead><tr><td>1<td>2\
+                    <tfoot><tr><td>sum<td>3</table>";
+        assert_eq!(
+            text(more),
+            "| Ada |  |\n| --- | --- |\n| a | b |\n| 1 | 2 |\n| sum | 3 |"
+        );
+        // What spans rows is told in each, and the columns behind it stay theirs.
+        let spanned = "<table><tr><th>Land<th>City<th>People<tr><td rowspan=2>France<td>Paris<td>2\
+                       <tr><td>Lyon<td>1<tr><td>Spain<td>Madrid<td>3</table>";
+        assert_eq!(
+            text(spanned),
+            "| Land | City | People |\n| --- | --- | --- |\n| France | Paris | 2 |\n| France | Lyon | 1 |\n\
+             | Spain | Madrid | 3 |"
+        );
+    }
+
+    #[test]
+    fn tables_that_lay_out_a_page_are_its_text() {
+        let layout =
+            "<table><tr><td><p>One.</p><td><table><tr><th>a<th>b<tr><td>1<td>2</table></table>";
+        let whole = text(layout);
+        assert!(whole.contains("One.") && !whole.contains('|'), "{whole}");
+        assert!(whole.contains('a') && whole.contains('2'), "{whole}");
     }
 
     #[test]

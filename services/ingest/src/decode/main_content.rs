@@ -103,7 +103,8 @@ pub(super) fn keep(document: &Handle) -> Vec<Handle> {
     taken
 }
 
-fn name(node: &Node) -> &str {
+/// The name of an element; empty where it is none.
+pub(super) fn name(node: &Node) -> &str {
     match &node.data {
         NodeData::Element { name, .. } => &name.local,
         _ => "",
@@ -122,7 +123,8 @@ fn elements(node: &Handle, names: &[&str]) -> Vec<Handle> {
     found
 }
 
-fn attribute(node: &Node, wanted: &str) -> String {
+/// The value of an attribute in lower case; empty where there is none.
+pub(super) fn attribute(node: &Node, wanted: &str) -> String {
     let NodeData::Element { attrs, .. } = &node.data else {
         return String::new();
     };
