@@ -210,8 +210,8 @@ pub fn detect(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
     if !looks_like_text(head) {
         return Err(Refusal::Binary);
     }
-    if is_packed_mail(head) {
-        return Err(Refusal::NotRead("an e-mail with attachments"));
+    if let Some(what) = packed_mail(head) {
+        return Err(Refusal::NotRead(what));
     }
     if is_html(head) || matches!(declared.as_str(), HTML | "application/xhtml+xml") {
         return Ok(Kind::Html);
@@ -272,9 +272,9 @@ fn has_folder(head: &[u8], folder: &[u8]) -> bool {
     })
 }
 
-/// Whether it is a message with attachments in base64, or a page that a browser saved as one: as a text it would be neither. Other
-/// messages are texts.
-fn is_packed_mail(head: &[u8]) -> bool {
+/// A message with attachments in base64, or a page that was saved as one, as browsers do and wikis that call it a Word document: as a
+/// text it would be neither. Other messages are texts.
+fn packed_mail(head: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(head).to_ascii_lowercase();
     let mut lines = text.lines();
     // The first line is a header, or what a mailbox writes before one.
@@ -286,11 +286,16 @@ fn is_packed_mail(head: &[u8]) -> bool {
         .next()
         .is_some_and(|line| line.starts_with("from ") || is_header(line));
     let has = |start: &str| text.lines().any(|line| line.starts_with(start));
-    let packed = [
-        "content-transfer-encoding: base64",
-        "content-type: multipart/related",
-    ];
-    begins && has("mime-version:") && packed.iter().any(|start| has(start))
+    if !begins || !has("mime-version:") {
+        return None;
+    }
+    let related = has("content-type: multipart/related");
+    // Nobody sent a page, and to nobody.
+    match related && !has("received:") && !has("to:") {
+        true => Some("a web page saved with its pictures (MHTML)"),
+        false => (related || has("content-transfer-encoding: base64"))
+            .then_some("an e-mail with attachments"),
+    }
 }
 
 fn is_html(head: &[u8]) -> bool {
@@ -359,6 +364,13 @@ mod tests {
             let told = detect(mail(kind, encoding).as_bytes(), "message/rfc822").unwrap_err();
             assert_eq!(told, Refusal::NotRead("an e-mail with attachments"));
         }
+        let page = "Date: Mon, 2 Mar 2026 10:00:00 +0000 (UTC)\r\nMessage-ID: <1@wiki>\r\nSubject: Exported\r\n\
+            MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=x\r\n\r\n--x\r\n";
+        let told = detect(page.as_bytes(), "application/msword").unwrap_err();
+        assert!(
+            told.to_string().contains("saved with its pictures"),
+            "{told}"
+        );
         let plain = mail("alternative", "quoted-printable");
         assert_eq!(detect(plain.as_bytes(), ""), Ok(Kind::Text));
         // About mail, and no mail.
