@@ -83,6 +83,17 @@ mod tests {
     }
 
     #[test]
+    fn tables_of_short_cells_are_rows_without_names() {
+        let prices = "<table><tr><td>Lamp<td>12 €<tr><td>Chair<td>30 €</table>";
+        assert_eq!(text(prices), "| Lamp | 12 € |\n| Chair | 30 € |");
+        let long = format!(
+            "<table><tr><td>a<td>{}<tr><td>b<td>c</table>",
+            "x".repeat(200)
+        );
+        assert!(!text(&long).contains('|'));
+    }
+
+    #[test]
     fn tables_that_lay_out_a_page_are_its_text() {
         let layout =
             "<table><tr><td><p>One.</p><td><table><tr><th>a<th>b<tr><td>1<td>2</table></table>";

@@ -112,7 +112,7 @@ pub(super) fn name(node: &Node) -> &str {
 }
 
 /// Elements of these names, the outermost of each.
-fn elements(node: &Handle, names: &[&str]) -> Vec<Handle> {
+pub(super) fn elements(node: &Handle, names: &[&str]) -> Vec<Handle> {
     let mut found = Vec::new();
     for child in node.children.borrow().iter() {
         match names.contains(&name(child)) || (names.contains(&"main") && role(child) == "main") {
@@ -133,7 +133,8 @@ pub(super) fn attribute(node: &Node, wanted: &str) -> String {
     found.map_or_else(String::new, |one| one.value.to_lowercase())
 }
 
-fn role(node: &Node) -> String {
+/// What an element is for, in lower case.
+pub(super) fn role(node: &Node) -> String {
     attribute(node, "role").trim().to_owned()
 }
 

@@ -1,17 +1,22 @@
-//! A table of a page as a table of Markdown: every cell in its column, whether it names its row or not. Tables without a
-//! cell that names anything, and those within a cell, are left to the converter: they lay out a page.
+//! A table of a page as a table of Markdown: every cell in its column, whether it names its row or not. Tables that lay out a
+//! page are left to the converter: those within a cell, and those of long cells where no cell names anything.
 
 use htmd::Element;
 use htmd::element_handler::{HandlerResult, Handlers};
 use markup5ever_rcdom::Handle;
 
-use super::main_content::{attribute, name};
+use super::main_content::{attribute, elements, name, role};
 use super::page::parent;
 
 /// Most columns and rows that one cell spans here.
 const SPAN: usize = 100;
 /// Characters of a text that is told again in each row that it spans; of a longer one the column stays empty there.
 const LABEL: usize = 100;
+
+/// What a cell of data does not hold.
+const LAYOUT: &[&str] = &[
+    "table", "ul", "ol", "dl", "h1", "h2", "h3", "h4", "h5", "h6", "form", "pre",
+];
 
 struct Row {
     /// It stands in the head of its table.
@@ -34,13 +39,13 @@ pub(super) fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<Han
     let named = rows
         .iter()
         .any(|row| row.head || row.cells.iter().any(is_name));
-    if !named || is_within_cell(element.node) {
+    if is_within_cell(element.node) || !(named || is_data(handlers, element.node, &rows)) {
         return handlers.fallback(element);
     }
     // The first row has the names of the columns, unless it names itself: `<tr><th>Born<td>1815`.
     let headed = rows.first().is_some_and(|row| {
         let names = |cell: &Handle| is_name(cell) || text(handlers, cell).is_empty();
-        row.head || row.cells.iter().all(names)
+        row.head || named && row.cells.iter().all(names)
     });
     let mut above = Vec::new();
     let told = rows.iter().map(|row| texts(handlers, row, &mut above));
@@ -66,6 +71,16 @@ pub(super) fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<Han
     }
     out.push('\n');
     Some(out.into())
+}
+
+/// Whether a table where nothing is named has data: rows of several short cells.
+fn is_data(handlers: &dyn Handlers, table: &Handle, rows: &[Row]) -> bool {
+    let is_short = |cell: &Handle| text(handlers, cell).chars().nth(LABEL).is_none();
+    rows.len() > 1
+        && rows.iter().any(|row| row.cells.len() > 1)
+        && !matches!(role(table).as_str(), "presentation" | "none")
+        && elements(table, LAYOUT).is_empty()
+        && rows.iter().flat_map(|row| &row.cells).all(is_short)
 }
 
 fn rows(table: &Handle) -> Vec<Row> {
