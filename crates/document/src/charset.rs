@@ -7,6 +7,8 @@ use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252
 pub const DECLARED_WITHIN: usize = 1024;
 /// How far into a page that is not UTF-8 it may be declared: browsers begin anew where they find it later.
 const DECLARED_LATE: usize = 16 << 10;
+/// Bytes at the beginning of a text by which UTF-16 is known that has no mark.
+pub(crate) const PAIRS: usize = 32;
 /// Of so many characters of UTF-8 one byte may be wrong: more than that, and it is UTF-8 with a fault, not another
 /// charset.
 const FAULTS: usize = 8;
@@ -19,6 +21,25 @@ pub fn of_xml(head: &[u8]) -> Option<&'static Encoding> {
     let rest = head.strip_prefix(b"<?xml")?;
     let end = rest.windows(2).position(|two| two == b"?>")?;
     named(value_of(&rest[..end], b"encoding")?)
+}
+
+/// UTF-16 without its mark, known by its ASCII: three of four characters at least, and all of them the same way round.
+pub(crate) fn of_pairs(head: &[u8]) -> Option<&'static Encoding> {
+    let written = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e);
+    let (mut little, mut big) = (0, 0);
+    for pair in head.get(..PAIRS)?.chunks_exact(2) {
+        match pair {
+            [low, 0] if written(*low) => little += 1,
+            [0, low] if written(*low) => big += 1,
+            _ => {}
+        }
+    }
+    let enough = PAIRS / 2 * 3 / 4;
+    match (little, big) {
+        (_, 0) if little >= enough => Some(UTF_16LE),
+        (0, _) if big >= enough => Some(UTF_16BE),
+        _ => None,
+    }
 }
 
 /// The charset that a web page declares in a `meta` element, or as XML.

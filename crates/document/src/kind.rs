@@ -1,6 +1,8 @@
 //! What a document is: by its first bytes, then by the kind it was declared with. Never reads more than it is
 //! given.
 
+use crate::charset;
+
 /// How many of the first bytes are worth looking at.
 pub const HEAD: usize = 8 << 10;
 
@@ -314,9 +316,10 @@ fn is_html(head: &[u8]) -> bool {
     rest.starts_with("<!doctype html") || rest.starts_with("<html")
 }
 
-/// Text has no NUL (but UTF-16 with its mark has) and few other control characters.
+/// Text has no NUL (but UTF-16 has) and few other control characters.
 fn looks_like_text(head: &[u8]) -> bool {
-    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+    let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    if marked || charset::of_pairs(head).is_some() {
         return true;
     }
     let odd = |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
@@ -341,6 +344,7 @@ mod tests {
         assert_eq!(detect(b"# Title", "text/markdown"), Ok(Kind::Text));
         assert_eq!(detect(b"a,b\n1,2", "text/csv"), Ok(Kind::Text));
         assert_eq!(detect(b"\xff\xfeh\0i\0", "text/plain"), Ok(Kind::Text));
+        assert_eq!(detect(&b"a\0".repeat(16), "text/plain"), Ok(Kind::Text));
         assert_eq!(
             detect(b"PK\x03\x04....word/document.xml", ""),
             Ok(Kind::Docx)
