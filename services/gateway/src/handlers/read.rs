@@ -70,6 +70,12 @@ pub(super) async fn body_of(
     let reader = known.map_or_else(Reader::stranger, Reader::known);
     let (bytes, _received) = bytes(app, headers, body, known.is_some(), &reader, most).await?;
     let (body, reading) = app.budget.read(&reader, bytes, object).await?;
+    let body = body.map_err(|fault| match fault {
+        RequestError::InvalidJson(_) if is_form_of_files(headers) => {
+            RequestError::BadMessage(FORM_OF_FILES)
+        }
+        fault => fault,
+    });
     Ok((body?, reading))
 }
 
@@ -126,9 +132,6 @@ async fn bytes(
     let limit = limit.min(most);
     if is_encoded(headers) {
         return Err(RequestError::BadMessage(ENCODED));
-    }
-    if is_form_of_files(headers) {
-        return Err(RequestError::BadMessage(FORM_OF_FILES));
     }
     let too_large = || RequestError::TooLarge { limit };
     let announced = headers
