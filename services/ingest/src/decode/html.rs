@@ -22,7 +22,36 @@ pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
             ..Options::default()
         })
         .build();
-    Ok(tidy(&converter.tree_to_markdown(&tree)))
+    Ok(tidy(&unescaped(&converter.tree_to_markdown(&tree))))
+}
+
+/// What the converter escapes within a line.
+const ESCAPED: &[char] = &['_', '*', '[', ']', '\\', '`', '<'];
+
+/// Takes that back, outside of code: people look for a name, and quote it, as the page has it. What would begin a heading or a
+/// list stays escaped.
+fn unescaped(markdown: &str) -> String {
+    let mut out = String::with_capacity(markdown.len());
+    let mut fenced = false;
+    for line in markdown.split_inclusive('\n') {
+        let is_fence = line.trim_start().starts_with("```");
+        fenced ^= is_fence;
+        if fenced || is_fence {
+            out.push_str(line);
+            continue;
+        }
+        let mut code = false;
+        let mut chars = line.chars().peekable();
+        while let Some(char) = chars.next() {
+            code ^= char == '`';
+            let escaped = match char {
+                '\\' if !code => chars.next_if(|next| ESCAPED.contains(next)),
+                _ => None,
+            };
+            out.push(escaped.unwrap_or(char));
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -52,6 +81,21 @@ mod tests {
             let whole = text(&format!("{FRAME}{page}{END}"));
             assert_eq!(whole, "# Bridges\n\nThe oldest one is of stone.", "{page}");
         }
+    }
+
+    #[test]
+    fn names_stand_as_the_page_has_them() {
+        let page = "<p>Set max_file_size in C:\\temp to [1].</p><p>Not <code>a\\_b</code></p><pre><code>x\\_y</code></pre>";
+        let whole = text(page);
+        assert!(
+            whole.starts_with("Set max_file_size in C:\\temp to [1]."),
+            "{whole}"
+        );
+        assert!(
+            whole.contains("`a\\_b`") && whole.contains("x\\_y"),
+            "{whole}"
+        );
+        assert_eq!(text("<p># no heading</p>"), "\\# no heading");
     }
 
     #[test]
