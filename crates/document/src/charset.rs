@@ -5,6 +5,10 @@ use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252
 
 /// How far into a page its charset may be declared, as browsers have it.
 pub const DECLARED_WITHIN: usize = 1024;
+/// How far into a page that is not UTF-8 it may be declared: browsers begin anew where they find it later.
+const DECLARED_LATE: usize = 16 << 10;
+/// Bytes at the beginning of a text by which UTF-16 is known that has no mark.
+pub(crate) const PAIRS: usize = 32;
 /// Of so many characters of UTF-8 one byte may be wrong: more than that, and it is UTF-8 with a fault, not another
 /// charset.
 const FAULTS: usize = 8;
@@ -19,9 +23,36 @@ pub fn of_xml(head: &[u8]) -> Option<&'static Encoding> {
     named(value_of(&rest[..end], b"encoding")?)
 }
 
+/// UTF-16 without its mark, known by its ASCII: three of four characters at least, and all of them the same way round.
+pub(crate) fn of_pairs(head: &[u8]) -> Option<&'static Encoding> {
+    let written = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e);
+    let (mut little, mut big) = (0, 0);
+    for pair in head.get(..PAIRS)?.chunks_exact(2) {
+        match pair {
+            [low, 0] if written(*low) => little += 1,
+            [0, low] if written(*low) => big += 1,
+            _ => {}
+        }
+    }
+    let enough = PAIRS / 2 * 3 / 4;
+    match (little, big) {
+        (_, 0) if little >= enough => Some(UTF_16LE),
+        (0, _) if big >= enough => Some(UTF_16BE),
+        _ => None,
+    }
+}
+
 /// The charset that a web page declares in a `meta` element, or as XML.
-pub fn of_html(head: &[u8]) -> Option<&'static Encoding> {
-    let head = &head[..head.len().min(DECLARED_WITHIN)];
+pub fn of_html(page: &[u8]) -> Option<&'static Encoding> {
+    let early = declared(page, DECLARED_WITHIN);
+    early.or_else(|| match std::str::from_utf8(page) {
+        Ok(_) => None,
+        Err(_) => declared(page, DECLARED_LATE),
+    })
+}
+
+fn declared(page: &[u8], within: usize) -> Option<&'static Encoding> {
+    let head = &page[..page.len().min(within)];
     let start = head.iter().position(|byte| !byte.is_ascii_whitespace())?;
     if let Some(found) = of_xml(&head[start..]) {
         return Some(found);
@@ -198,8 +229,13 @@ mod tests {
         ] {
             assert_eq!(page(none), None, "{none}");
         }
-        let late = format!("{}<meta charset=latin1>", " ".repeat(DECLARED_WITHIN));
-        assert_eq!(page(&late), None);
+        let late = |rest: &[u8]| {
+            let before = " ".repeat(DECLARED_WITHIN);
+            let text = format!("<html>{before}<meta charset=windows-1251>");
+            of_html(&[text.as_bytes(), rest].concat())
+        };
+        assert_eq!(late("wörter".as_bytes()), None, "it is UTF-8");
+        assert_eq!(late(b"\xf1\xeb\xee\xe2\xe0"), Some(WINDOWS_1251));
         let data = b"<?xml version='1.0' encoding='windows-1251'?><a/>";
         assert_eq!(of_xml(data), Some(WINDOWS_1251));
         assert_eq!(of_xml(b"<?xml version='1.0'?><a encoding='x'/>"), None);

@@ -1,6 +1,8 @@
 //! What a document is: by its first bytes, then by the kind it was declared with. Never reads more than it is
 //! given.
 
+use crate::charset;
+
 /// How many of the first bytes are worth looking at.
 pub const HEAD: usize = 8 << 10;
 
@@ -210,8 +212,8 @@ pub fn detect(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
     if !looks_like_text(head) {
         return Err(Refusal::Binary);
     }
-    if is_packed_mail(head) {
-        return Err(Refusal::NotRead("an e-mail with attachments"));
+    if let Some(what) = packed_mail(head) {
+        return Err(Refusal::NotRead(what));
     }
     if is_html(head) || matches!(declared.as_str(), HTML | "application/xhtml+xml") {
         return Ok(Kind::Html);
@@ -238,6 +240,14 @@ fn is_pdf(head: &[u8], declared: bool) -> bool {
     marked || declared && contains(&head[..head.len().min(1024)], MARKER)
 }
 
+/// What stands in e-books and OpenDocument files: their type as the first entry, or, where a writer has compressed that or put it
+/// elsewhere, the list of what they hold.
+const PACKED: [&[u8]; 3] = [
+    b"mimetypeapplication/",
+    b"META-INF/container.xml",
+    b"META-INF/manifest.xml",
+];
+
 fn zipped(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
     if declared == DOCX || has_folder(head, b"word") {
         return Ok(Kind::Docx);
@@ -246,7 +256,7 @@ fn zipped(head: &[u8], declared: &str) -> Result<Kind, Refusal> {
         "a spreadsheet"
     } else if has_folder(head, b"ppt") {
         "a presentation"
-    } else if contains(head, b"mimetypeapplication/") {
+    } else if PACKED.iter().any(|part| contains(head, part)) {
         "an e-book or OpenDocument file"
     } else {
         "an archive"
@@ -264,9 +274,9 @@ fn has_folder(head: &[u8], folder: &[u8]) -> bool {
     })
 }
 
-/// Whether it is a message with attachments in base64, or a page that a browser saved as one: as a text it would be neither. Other
-/// messages are texts.
-fn is_packed_mail(head: &[u8]) -> bool {
+/// A message with attachments in base64, or a page that was saved as one, as browsers do and wikis that call it a Word document: as a
+/// text it would be neither. Other messages are texts.
+fn packed_mail(head: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(head).to_ascii_lowercase();
     let mut lines = text.lines();
     // The first line is a header, or what a mailbox writes before one.
@@ -278,11 +288,16 @@ fn is_packed_mail(head: &[u8]) -> bool {
         .next()
         .is_some_and(|line| line.starts_with("from ") || is_header(line));
     let has = |start: &str| text.lines().any(|line| line.starts_with(start));
-    let packed = [
-        "content-transfer-encoding: base64",
-        "content-type: multipart/related",
-    ];
-    begins && has("mime-version:") && packed.iter().any(|start| has(start))
+    if !begins || !has("mime-version:") {
+        return None;
+    }
+    let related = has("content-type: multipart/related");
+    // Nobody sent a page, and to nobody.
+    match related && !has("received:") && !has("to:") {
+        true => Some("a web page saved with its pictures (MHTML)"),
+        false => (related || has("content-transfer-encoding: base64"))
+            .then_some("an e-mail with attachments"),
+    }
 }
 
 fn is_html(head: &[u8]) -> bool {
@@ -301,9 +316,10 @@ fn is_html(head: &[u8]) -> bool {
     rest.starts_with("<!doctype html") || rest.starts_with("<html")
 }
 
-/// Text has no NUL (but UTF-16 with its mark has) and few other control characters.
+/// Text has no NUL (but UTF-16 has) and few other control characters.
 fn looks_like_text(head: &[u8]) -> bool {
-    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+    let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    if marked || charset::of_pairs(head).is_some() {
         return true;
     }
     let odd = |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
@@ -328,6 +344,7 @@ mod tests {
         assert_eq!(detect(b"# Title", "text/markdown"), Ok(Kind::Text));
         assert_eq!(detect(b"a,b\n1,2", "text/csv"), Ok(Kind::Text));
         assert_eq!(detect(b"\xff\xfeh\0i\0", "text/plain"), Ok(Kind::Text));
+        assert_eq!(detect(&b"a\0".repeat(16), "text/plain"), Ok(Kind::Text));
         assert_eq!(
             detect(b"PK\x03\x04....word/document.xml", ""),
             Ok(Kind::Docx)
@@ -351,6 +368,13 @@ mod tests {
             let told = detect(mail(kind, encoding).as_bytes(), "message/rfc822").unwrap_err();
             assert_eq!(told, Refusal::NotRead("an e-mail with attachments"));
         }
+        let page = "Date: Mon, 2 Mar 2026 10:00:00 +0000 (UTC)\r\nMessage-ID: <1@wiki>\r\nSubject: Exported\r\n\
+            MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=x\r\n\r\n--x\r\n";
+        let told = detect(page.as_bytes(), "application/msword").unwrap_err();
+        assert!(
+            told.to_string().contains("saved with its pictures"),
+            "{told}"
+        );
         let plain = mail("alternative", "quoted-printable");
         assert_eq!(detect(plain.as_bytes(), ""), Ok(Kind::Text));
         // About mail, and no mail.
@@ -365,6 +389,14 @@ mod tests {
         assert_eq!(of("word\\document.xml"), Ok(Kind::Docx));
         assert_eq!(of("/word/document.xml"), Ok(Kind::Docx));
         assert_eq!(of("keyword/a.txt"), Err(Refusal::NotRead("an archive")));
+        let book = Err(Refusal::NotRead("an e-book or OpenDocument file"));
+        for name in ["mimetypeapplication/epub+zip", "META-INF/container.xml"] {
+            assert_eq!(of(name), book, "{name}");
+        }
+        assert_eq!(
+            of("META-INF/MANIFEST.MF"),
+            Err(Refusal::NotRead("an archive"))
+        );
         assert_eq!(
             of("xl\\workbook.xml"),
             Err(Refusal::NotRead("a spreadsheet"))

@@ -82,9 +82,9 @@ impl TextDecoder {
         match std::mem::take(&mut self.state) {
             State::New(mut held) => {
                 held.extend_from_slice(piece);
-                // An XML declaration is waited for, as a mark is.
+                // An XML declaration is waited for, as a mark is, and what tells UTF-16 without one.
                 let declares = held.starts_with(b"<?xml") && held.len() < charset::DECLARED_WITHIN;
-                if !last && (held.len() < 5 || declares) {
+                if !last && (held.len() < charset::PAIRS || declares) {
                     self.state = State::New(held);
                     return Ok(());
                 }
@@ -99,6 +99,7 @@ impl TextDecoder {
     fn begin(&mut self, held: Vec<u8>, last: bool, out: &mut String) -> Result<(), NoText> {
         let mark = Encoding::for_bom(&held);
         let declared = self.declared.or_else(|| charset::of_xml(&held));
+        let declared = declared.or_else(|| charset::of_pairs(&held));
         match (mark, declared) {
             (Some((encoding, mark)), _) => {
                 self.seen += mark as u64;
@@ -270,6 +271,20 @@ mod tests {
         }
         assert_eq!(decode(b"", 1).as_deref(), Ok(""));
         assert_eq!(decode(b"a", 1).as_deref(), Ok("a"));
+    }
+
+    #[test]
+    fn sixteen_bits_are_known_without_their_mark() {
+        let text = "Zürich, 3 March: all lamps are lit – 東京.";
+        let units = || text.encode_utf16();
+        let little: Vec<u8> = units().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = units().flat_map(u16::to_be_bytes).collect();
+        for piece in [1, 7, 1000] {
+            assert_eq!(decode(&little, piece).as_deref(), Ok(text));
+            assert_eq!(decode(&big, piece).as_deref(), Ok(text));
+        }
+        let mixed = [&little[..16], &big[..16]].concat();
+        assert_eq!(decode(&mixed, 1000), Err(NoText::Binary));
     }
 
     #[test]

@@ -108,29 +108,19 @@ fn character(entity: &str) -> Option<char> {
 
 /// The title of the front matter, else the first heading.
 fn of_markdown(text: &str) -> Option<String> {
-    let mut lines = text.lines().peekable();
-    if lines.peek().is_some_and(|line| line.trim_end() == "---") {
-        lines.next();
-        let mut title = None;
-        for line in lines.by_ref() {
-            if matches!(line.trim_end(), "---" | "...") {
-                break;
-            }
-            if let Some(value) = line.strip_prefix("title:") {
-                title = Some(value.trim().trim_matches(['"', '\'']).to_owned());
-            }
-        }
-        if title.is_some() {
-            return title;
-        }
+    let (front, rest) = front_matter(text);
+    if let Some(title) = title_of(front).filter(|title| !title.is_empty()) {
+        return Some(title);
     }
-    let (mut fenced, mut before) = (false, "");
-    for line in lines {
+    let (mut fence, mut before) = (None, "");
+    for line in rest.lines() {
         let bare = line.trim();
-        if bare.starts_with("```") || bare.starts_with("~~~") {
-            fenced = !fenced;
-        } else if fenced {
-            continue;
+        if let Some(open) = fence {
+            if closes(bare, open) {
+                fence = None;
+            }
+        } else if let Some(open) = opens(bare) {
+            fence = Some(open);
         } else if let Some(heading) = heading(bare) {
             return Some(heading.to_owned());
         } else if !before.is_empty() && underlines(bare) {
@@ -139,6 +129,64 @@ fn of_markdown(text: &str) -> Option<String> {
         before = bare;
     }
     None
+}
+
+/// What stands between lines of dashes, or of plus signs, at the beginning, and the rest. A line without another one is a rule.
+fn front_matter(text: &str) -> (&str, &str) {
+    let next = |from: usize| text[from..].find('\n').map(|at| from + at + 1);
+    let none = ("", text);
+    let Some(begin) = next(0) else {
+        return none;
+    };
+    let mark = text[..begin].trim_end();
+    if !matches!(mark, "---" | "+++") {
+        return none;
+    }
+    let mut at = begin;
+    while at < text.len() {
+        let end = next(at).unwrap_or(text.len());
+        let line = text[at..end].trim_end();
+        if line == mark || mark == "---" && line == "..." {
+            return (&text[begin..at], &text[end..]);
+        }
+        // Behind a rule stands a blank line.
+        if at == begin && line.is_empty() {
+            return none;
+        }
+        at = end;
+    }
+    none
+}
+
+/// The title in YAML or TOML, which may stand on the lines below its key.
+fn title_of(front: &str) -> Option<String> {
+    let mut lines = front.lines();
+    let value = lines.by_ref().find_map(|line| {
+        let value = line.strip_prefix("title")?.trim_start();
+        value.strip_prefix([':', '=']).map(str::trim)
+    })?;
+    if !value.starts_with(['>', '|']) {
+        return Some(value.trim_matches(['"', '\'']).to_owned());
+    }
+    let below = lines.take_while(|line| line.is_empty() || line.starts_with([' ', '\t']));
+    let words: Vec<&str> = below.map(str::trim).collect();
+    Some(words.join(" "))
+}
+
+/// What begins a block of code: three or more of one sign.
+fn opens(line: &str) -> Option<&str> {
+    let sign = line
+        .chars()
+        .next()
+        .filter(|sign| matches!(sign, '`' | '~'))?;
+    let length = line.len() - line.trim_start_matches(sign).len();
+    (length >= 3 && !line[length..].contains('`')).then(|| &line[..length])
+}
+
+/// Whether a line ends such a block: it has as many of the sign, and nothing else.
+fn closes(line: &str, fence: &str) -> bool {
+    line.strip_prefix(fence)
+        .is_some_and(|rest| rest.trim_start_matches(['`', '~']).is_empty())
 }
 
 fn heading(line: &str) -> Option<&str> {
@@ -303,7 +351,18 @@ mod tests {
         );
         assert_eq!(said("---\nauthor: x\n---\n# Other"), "Other");
         assert_eq!(said("```\n# comment\n```\nReal\n====\n"), "Real");
+        let nested = "````md\n```\n# not this\n```\n````\n# Real";
+        assert_eq!(said(nested), "Real");
+        assert_eq!(said("```sh\n```sh\n# nor this\n```\n# Real"), "Real");
         assert_eq!(said("#hashtag\n\nno heading"), "");
+        assert_eq!(
+            said("---\ntitle: >-\n  Plans for\n  May\ntags: x\n---\n"),
+            "Plans for May"
+        );
+        assert_eq!(said("+++\ntitle = \"Plans\"\n+++\n# Other"), "Plans");
+        // A rule at the beginning is no front matter.
+        assert_eq!(said("---\n\n# Real\n\n---\n\n# Other"), "Real");
+        assert_eq!(said("---\n# Real\n"), "Real");
         assert_eq!(title(Kind::Text, "text/plain", b"# a comment"), None);
         let long = format!("# {}", "word ".repeat(100));
         assert_eq!(said(&long).chars().count(), LONGEST);

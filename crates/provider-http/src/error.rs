@@ -57,6 +57,24 @@ impl HttpError {
     }
 }
 
+/// What was too much for a server that may take less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// The number of texts, which holds for every call.
+    Number,
+    /// How long they are together, which holds for this one.
+    Size,
+}
+
+/// Words of servers that take fewer texts, or fewer tokens, in one call.
+const TOO_MANY: [&str; 5] = [
+    "batch",
+    "too many inputs",
+    "number of texts",
+    "array too long",
+    "per request",
+];
+
 /// A refused request. Prints without what the server wrote.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refusal {
@@ -83,6 +101,22 @@ impl Refusal {
         matches!(self.status, 408 | 409 | 500..=599)
     }
 
+    /// Whether there was too much in one call, so that the server may take a part of it.
+    pub fn excess(&self) -> Option<Excess> {
+        if !matches!(self.status, 400 | 413 | 422) {
+            return None;
+        }
+        let words = String::from_utf8_lossy(&self.body).to_lowercase();
+        let says = TOO_MANY.iter().any(|said| words.contains(said));
+        match (says, words.contains("token")) {
+            (true, false) => Some(Excess::Number),
+            (true, true) => Some(Excess::Size),
+            // A body that is too long for the server or a proxy. With tokens it is about one text.
+            (false, false) => (self.status == 413).then_some(Excess::Size),
+            (false, true) => None,
+        }
+    }
+
     fn again(&self) -> Again {
         match self.retry_after {
             Some(asked) if self.is_rate_limit() => Again::After(asked),
@@ -107,6 +141,48 @@ impl fmt::Debug for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_say_that_they_take_less_at_once() {
+        let excess = |status, said: &str| {
+            let refusal = Refusal {
+                status,
+                retry_after: None,
+                body: said.as_bytes().to_vec(),
+            };
+            refusal.excess()
+        };
+        for (status, said) in [
+            (413, "batch size 100 > maximum allowed batch size 32"),
+            (400, "Value error, batch size is invalid"),
+            (400, "Too many inputs. The max number of inputs is 16"),
+            (422, "total number of texts must be at most 96"),
+            (
+                400,
+                "array too long. Expected an array with maximum length 2048",
+            ),
+        ] {
+            assert_eq!(excess(status, said), Some(Excess::Number), "{said}");
+        }
+        for (status, said) in [
+            (413, "length limit exceeded"),
+            (400, "Too many tokens in batch"),
+            (
+                400,
+                "Requested 312000 tokens, max 300000 tokens per request",
+            ),
+        ] {
+            assert_eq!(excess(status, said), Some(Excess::Size), "{said}");
+        }
+        for (status, said) in [
+            (413, "`inputs` must have less than 512 tokens. Given: 600"),
+            (400, "input cannot be an empty string"),
+            (500, "batch size"),
+            (429, "too many inputs"),
+        ] {
+            assert_eq!(excess(status, said), None, "{said}");
+        }
+    }
 
     #[test]
     fn statuses_decide_whether_to_try_again() {

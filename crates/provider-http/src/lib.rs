@@ -12,8 +12,8 @@
 //! * Where addresses are denied, names resolve to others only ([`Limits::reach`], [`Reach`]).
 //! * [`address`], [`sendable`] and [`ollama_address`] are what the settings of providers have in common.
 //!
-//! Nothing here logs an address, a header or a body; who logs an address takes it from [`Origin`], without credentials, and nothing names a provider's vocabulary or one of our
-//! services.
+//! Nothing here logs an address, a header or a body; who logs an address takes it from [`Origin`], without credentials. Nothing names
+//! a provider's vocabulary, but for the words by which [`Refusal::excess`] knows that less may be taken, or one of our services.
 //!
 //! ```
 //! use std::time::Duration;
@@ -45,7 +45,7 @@ pub use backoff::{Again, Backoff};
 pub use client::{HttpClient, Limits, client, client_with};
 pub use credentials::{Credentials, Keys};
 pub use egress::{DeniedAddress, Reach, is_public};
-pub use error::{HttpError, NoClient, Refusal};
+pub use error::{Excess, HttpError, NoClient, Refusal};
 pub use listing::{Listed, Look};
 pub use outage::{Cause, Origin, Outage, without_credentials};
 pub use provider_client::{Failure, Lists, ProviderClient, within};

@@ -241,6 +241,7 @@ impl Endpoint {
         Ok(ranking(ranked.ok_or_else(malformed)?, limit))
     }
 
+    /// Scores of a batch. A server that refuses so many texts at once is asked for half of them, down to one.
     async fn ask(
         &self,
         model: Option<&str>,
@@ -248,6 +249,37 @@ impl Endpoint {
         batch: Batch<'_>,
         until: Instant,
     ) -> Result<Vec<(usize, f64)>, RagError> {
+        let mut found = Vec::with_capacity(batch.len());
+        let (mut rest, mut most) = (batch, batch.len());
+        while !rest.is_empty() {
+            let (now, after) = rest.split_at(rest.len().min(most));
+            match self.once(model, query, now, until).await {
+                Err(HttpError::Refused(refusal)) if now.len() > 1 && refusal.excess().is_some() => {
+                    most = now.len() / 2;
+                }
+                answered => {
+                    let scores = self.0.dialect.read(&answered.map_err(told)?);
+                    let scores = scores.ok_or_else(malformed)?;
+                    let before = batch.len() - rest.len();
+                    if scores.iter().any(|(place, _)| *place >= now.len()) {
+                        return Err(malformed());
+                    }
+                    found.extend(scores.iter().map(|(place, score)| (before + place, *score)));
+                    rest = after;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The answer of one call.
+    async fn once(
+        &self,
+        model: Option<&str>,
+        query: &str,
+        batch: Batch<'_>,
+        until: Instant,
+    ) -> Result<Value, HttpError> {
         let endpoint = &*self.0;
         let texts: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
         let body = endpoint.dialect.body(&endpoint.url, model, query, &texts);
@@ -258,11 +290,9 @@ impl Endpoint {
             }
             endpoint.client.json::<Value>(request)
         };
-        let answer = BACKOFF
+        BACKOFF
             .run(until, rand::random::<f64>, HttpError::again, call)
-            .await;
-        let answer = answer.map_err(told)?;
-        endpoint.dialect.read(&answer).ok_or_else(malformed)
+            .await
     }
 }
 
@@ -406,6 +436,19 @@ mod tests {
         let ranked = endpoint.rank(None, &query, &texts, 35, until).await;
         let ranked: Vec<usize> = ranked.unwrap().iter().map(|one| one.text).collect();
         assert_eq!(ranked, [1, 33]);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_so_many_texts_is_asked_for_fewer() {
+        const REFUSED: &str = "422 X\r\ncontent-length: 24\r\n\r\nbatch size 4 > maximum 2";
+        let (endpoint, asked) = refusing(REFUSED).await;
+        let texts = vec!["t".to_owned(); 4];
+        let until = Instant::now() + Duration::from_secs(60);
+        let query = ["q".to_owned()];
+        let ranked = endpoint.rank(None, &query, &texts, 4, until).await;
+        let ranked: Vec<usize> = ranked.unwrap().iter().map(|one| one.text).collect();
+        assert_eq!(ranked, [0, 2]);
+        assert_eq!(asked.load(Ordering::SeqCst), 3);
     }
 
     /// An endpoint that refuses its first request as told and answers the next ones.

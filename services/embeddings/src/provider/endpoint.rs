@@ -1,11 +1,11 @@
 //! Endpoints that embed: the OpenAI dialect (`POST …/embeddings`), which most servers speak, and Ollama's
 //! own (`POST …/api/embed`). One call; retries are made by who calls.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tg_provider_http::{HttpClient, HttpError, Limits, NoClient, Refusal, Secret};
+use tg_provider_http::{Excess, HttpClient, HttpError, Limits, NoClient, Refusal, Secret};
 use tg_schemas::limits;
 
 use crate::error::EmbedError;
@@ -30,6 +30,8 @@ pub struct Endpoint {
     dimensions: Option<usize>,
     /// The server refuses to hear in which form it is to answer; it has one only.
     plain: AtomicBool,
+    /// Most texts that the server takes in one call, as far as it has refused more.
+    most: AtomicUsize,
 }
 
 impl Endpoint {
@@ -60,6 +62,7 @@ impl Endpoint {
             key,
             dimensions,
             plain: AtomicBool::new(false),
+            most: AtomicUsize::new(usize::MAX),
         })
     }
 
@@ -83,25 +86,53 @@ impl Endpoint {
         })
     }
 
-    /// One vector per text, in order, all of one length.
+    /// One vector per text, in order, all of one length. A server that refuses so many texts at once is asked for half of
+    /// them, down to one.
     ///
     /// # Errors
     /// What the server refused, that it cannot be reached, or [`EmbedError::Malformed`] for an answer that is not one
     /// vector per text.
     pub async fn embed(&self, model: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        let mut rest = texts;
+        let mut most = self.most.load(Ordering::Relaxed);
+        loop {
+            let (now, after) = rest.split_at(rest.len().min(most));
+            match self.once(model, now).await {
+                Err(HttpError::Refused(refusal)) if now.len() > 1 && refusal.excess().is_some() => {
+                    most = now.len() / 2;
+                    if refusal.excess() == Some(Excess::Number) {
+                        self.most.fetch_min(most, Ordering::Relaxed);
+                    }
+                    continue;
+                }
+                answered => vectors.extend(check(answered??, now.len())?),
+            }
+            if after.is_empty() {
+                return check(vectors, texts.len());
+            }
+            rest = after;
+        }
+    }
+
+    /// The vectors of one call.
+    async fn once(
+        &self,
+        model: &str,
+        texts: &[&str],
+    ) -> Result<Result<Vec<Vec<f32>>, EmbedError>, HttpError> {
         let mut body = json!({"model": model, "input": texts});
         if let Some(dimensions) = self.dimensions {
             body["dimensions"] = json!(dimensions);
         }
-        let vectors = match self.dialect {
-            Dialect::OpenAi => self.ask_openai(body).await?.vectors()?,
+        Ok(match self.dialect {
+            Dialect::OpenAi => self.ask_openai(body).await?.vectors(),
             Dialect::Ollama => {
                 body["truncate"] = json!(true);
                 let answer: OllamaAnswer = self.post(&body).await?;
-                answer.embeddings
+                Ok(answer.embeddings)
             }
-        };
-        check(vectors, texts.len())
+        })
     }
 
     /// Asks for vectors as lists of numbers; where the server does not know that wish, without it, and from then on.

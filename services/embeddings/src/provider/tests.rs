@@ -183,3 +183,57 @@ async fn servers_of_the_dialect_differ() {
         );
     }
 }
+
+/// What servers say that take fewer texts at once; the number is remembered, what one call was too long for is not.
+#[tokio::test]
+async fn a_server_that_refuses_so_many_texts_is_asked_for_fewer() {
+    let texts: Vec<String> = (1..=9).map(|length| "x".repeat(length)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let lengths: Vec<f32> = (1_u8..=9).map(f32::from).collect();
+    for (status, message, again) in [
+        (413, "batch size 9 > maximum allowed batch size 4", 3),
+        (
+            422,
+            "litellm.BadRequestError: batch size 9 > maximum allowed batch size 4",
+            3,
+        ),
+        (
+            400,
+            "Value error, batch size is invalid, it should not be larger than 4.: input.contents",
+            3,
+        ),
+        (400, "Too many inputs. The max number of inputs is 4", 3),
+        (400, "Too many tokens in batch", 4),
+        (413, "length limit exceeded", 4),
+    ] {
+        let refused = json!({"error": {"message": message}});
+        let server = Server::start(move |_, body| {
+            let count = body["input"].as_array().map_or(0, Vec::len);
+            match count > 4 {
+                true => Some((status, String::new(), refused.clone())),
+                false => json_server::openai(body),
+            }
+        })
+        .await;
+        let endpoint = Endpoint::new(Dialect::OpenAi, &server.url, None, None).unwrap();
+        for calls in [4, again] {
+            server.asked.lock().clear();
+            let vectors = endpoint.embed("m", &texts).await.unwrap();
+            let first: Vec<f32> = vectors.iter().map(|vector| vector[0]).collect();
+            assert_eq!(first, lengths, "{message}");
+            assert_eq!(server.asked.lock().len(), calls, "{message}");
+        }
+    }
+    // One text that is too long, and what is refused for another reason, are not asked for again.
+    for (status, message) in [
+        (413, "`inputs` must have less than 512 tokens. Given: 600"),
+        (400, "input cannot be an empty string"),
+    ] {
+        let refused = json!({"error": {"message": message}});
+        let server =
+            Server::start(move |_, _| Some((status, String::new(), refused.clone()))).await;
+        let endpoint = Endpoint::new(Dialect::OpenAi, &server.url, None, None).unwrap();
+        assert!(endpoint.embed("m", &texts).await.is_err(), "{message}");
+        assert_eq!(server.asked.lock().len(), 1, "{message}");
+    }
+}

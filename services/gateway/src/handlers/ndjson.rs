@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::export::Export;
 use super::intake::{Control, Intake, Way, control};
+use super::read::MARK;
 use super::stored::Frames;
 use crate::auth::Lapse;
 use crate::budget::Reader;
@@ -185,6 +186,8 @@ struct Lines {
     limit: usize,
     /// What the buffer counts.
     received: Received,
+    /// No line was found yet.
+    fresh: bool,
     ended: bool,
 }
 
@@ -196,12 +199,22 @@ impl Lines {
             seen: 0,
             limit,
             received,
+            fresh: true,
             ended: false,
         }
     }
 
-    /// The next line. Loses nothing when it is dropped half-way.
+    /// The next line, the first without a byte order mark. Loses nothing when it is dropped half-way.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let line = self.raw().await?;
+        let first = std::mem::take(&mut self.fresh);
+        Ok(line.map(|line| match first && line.starts_with(MARK) {
+            true => line.slice(MARK.len()..),
+            false => line,
+        }))
+    }
+
+    async fn raw(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             let fresh = &self.buffer[self.seen..];
             if let Some(at) = fresh.iter().position(|byte| *byte == b'\n') {
@@ -274,6 +287,9 @@ mod tests {
         let all = lines(&["{\"a\"", ":1}\n\n{\"b\":2}\r\n ", "\n{\"c\"", ":3}"], 100).await;
         let all: Vec<_> = all.into_iter().map(Result::unwrap).collect();
         assert_eq!(all, ["{\"a\":1}", "{\"b\":2}\r", "{\"c\":3}"]);
+        let marked = lines(&["\u{feff}{\"a\":1}\r\n", "\u{feff}{}"], 100).await;
+        let marked: Vec<_> = marked.into_iter().map(Result::unwrap).collect();
+        assert_eq!(marked, ["{\"a\":1}\r", "\u{feff}{}"], "the first only");
     }
 
     #[tokio::test]

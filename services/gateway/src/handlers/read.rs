@@ -70,6 +70,12 @@ pub(super) async fn body_of(
     let reader = known.map_or_else(Reader::stranger, Reader::known);
     let (bytes, _received) = bytes(app, headers, body, known.is_some(), &reader, most).await?;
     let (body, reading) = app.budget.read(&reader, bytes, object).await?;
+    let body = body.map_err(|fault| match fault {
+        RequestError::InvalidJson(_) if is_form_of_files(headers) => {
+            RequestError::BadMessage(FORM_OF_FILES)
+        }
+        fault => fault,
+    });
     Ok((body?, reading))
 }
 
@@ -171,8 +177,22 @@ fn is_encoded(headers: &HeaderMap) -> bool {
     })
 }
 
+/// Why a form of files is not read, as `curl -F` and browsers send it.
+const FORM_OF_FILES: &str =
+    "the body is a form of files (multipart); send JSON, with a file as base64 in its field";
+
+fn is_form_of_files(headers: &HeaderMap) -> bool {
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .map(|kind| kind.as_bytes());
+    let start = kind.and_then(|kind| kind.get(..MULTIPART.len()));
+    start.is_some_and(|start| start.eq_ignore_ascii_case(MULTIPART))
+}
+
+const MULTIPART: &[u8] = b"multipart/";
+
 /// What some editors and shells write before a text in UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A JSON object.
 fn object(bytes: &[u8]) -> Result<Body, RequestError> {
@@ -372,6 +392,24 @@ mod tests {
         }
         assert_eq!(read(""), Ok(None));
         assert_eq!(last_event(&HeaderMap::new()), Ok(None));
+    }
+
+    #[test]
+    fn a_form_of_files_is_known_by_its_type() {
+        let of = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            is_form_of_files(&headers)
+        };
+        assert!(of("multipart/form-data; boundary=x") && of("Multipart/Form-Data"));
+        for other in [
+            "application/json",
+            "multi",
+            "application/x-www-form-urlencoded",
+        ] {
+            assert!(!of(other), "{other}");
+        }
+        assert!(!is_form_of_files(&HeaderMap::new()));
     }
 
     #[test]

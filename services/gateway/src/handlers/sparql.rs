@@ -18,7 +18,7 @@ use crate::ask::Part;
 use crate::auth::Identity;
 use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::rdf::description;
-use crate::engine::rdf::media::{self, Accept, GRAPHS, RESULTS};
+use crate::engine::rdf::media::{self, Accept, BOOLEANS, GRAPHS, RESULTS};
 use crate::engine::rdf::writer::Writer;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_body};
@@ -113,6 +113,8 @@ impl Asked {
         match name {
             "query" => once(&mut self.query)?,
             "workspace" => once(&mut self.workspace)?,
+            // Forms send fields that nobody filled in.
+            "default-graph-uri" | "named-graph-uri" if value.is_empty() => {}
             "default-graph-uri" => self.default.push(value),
             "named-graph-uri" => self.named.push(value),
             "update" => return Err(no_updates()),
@@ -203,6 +205,7 @@ async fn answer(
         None => {
             return Ok(match first["query-type"].as_str() {
                 Some("construct" | "describe") => not_acceptable(GRAPHS),
+                Some("ask") => not_acceptable(BOOLEANS),
                 _ => not_acceptable(RESULTS),
             });
         }
@@ -358,6 +361,8 @@ mod tests {
         assert_eq!(asked.named, ["urn:c"]);
         assert_eq!(asked.workspace.as_deref(), Some("acme"));
         assert_eq!(Asked::default().with("").unwrap(), Asked::default());
+        let unfilled = "default-graph-uri=&named-graph-uri=&maxrows=&format=json";
+        assert_eq!(Asked::default().with(unfilled).unwrap(), Asked::default());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tg_document::text::{leniently, tidy};
 
 use super::frames::DecodeError;
 use super::main_content::{self, SKIPPED};
-use super::page;
+use super::{page, table};
 
 pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
     let (text, _) = leniently(input, charset::of_html(input));
@@ -15,13 +15,43 @@ pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
     let _taken = main_content::keep(&tree);
     let converter = HtmlToMarkdown::builder()
         .skip_tags(SKIPPED.to_vec())
+        .add_handler(vec!["table"], table::table)
         .options(Options {
             ul_bullet_spacing: 1,
             ol_number_spacing: 1,
             ..Options::default()
         })
         .build();
-    Ok(tidy(&converter.tree_to_markdown(&tree)))
+    Ok(tidy(&unescaped(&converter.tree_to_markdown(&tree))))
+}
+
+/// What the converter escapes within a line.
+const ESCAPED: &[char] = &['_', '*', '[', ']', '\\', '`', '<'];
+
+/// Takes that back, outside of code: people look for a name, and quote it, as the page has it. What would begin a heading or a
+/// list stays escaped.
+fn unescaped(markdown: &str) -> String {
+    let mut out = String::with_capacity(markdown.len());
+    let mut fenced = false;
+    for line in markdown.split_inclusive('\n') {
+        let is_fence = line.trim_start().starts_with("```");
+        fenced ^= is_fence;
+        if fenced || is_fence {
+            out.push_str(line);
+            continue;
+        }
+        let mut code = false;
+        let mut chars = line.chars().peekable();
+        while let Some(char) = chars.next() {
+            code ^= char == '`';
+            let escaped = match char {
+                '\\' if !code => chars.next_if(|next| ESCAPED.contains(next)),
+                _ => None,
+            };
+            out.push(escaped.unwrap_or(char));
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -51,6 +81,69 @@ mod tests {
             let whole = text(&format!("{FRAME}{page}{END}"));
             assert_eq!(whole, "# Bridges\n\nThe oldest one is of stone.", "{page}");
         }
+    }
+
+    #[test]
+    fn names_stand_as_the_page_has_them() {
+        let page = "<p>Set max_file_size in C:\\temp to [1].</p><p>Not <code>a\\_b</code></p><pre><code>x\\_y</code></pre>";
+        let whole = text(page);
+        assert!(
+            whole.starts_with("Set max_file_size in C:\\temp to [1]."),
+            "{whole}"
+        );
+        assert!(
+            whole.contains("`a\\_b`") && whole.contains("x\\_y"),
+            "{whole}"
+        );
+        assert_eq!(text("<p># no heading</p>"), "\\# no heading");
+    }
+
+    #[test]
+    fn every_cell_of_a_table_stays_in_its_column() {
+        // Rows that name themselves, below columns with names and without.
+        let years = "<table><caption>Height</caption><thead><tr><td><th>2000<th>2001</thead>\
+                     <tr><th>Ann<td>5 ft<td>6 ft<tr><th>Bob<td>a|b<td></table>";
+        assert_eq!(
+            text(years),
+            "Height\n\n|  | 2000 | 2001 |\n| --- | --- | --- |\n| Ann | 5 ft | 6 ft |\n| Bob | a\\|b |  |"
+        );
+        let about = "<table><tr><th>Born<td>1815<tr><th>Died<td><p>1852<p>London</table>";
+        assert_eq!(text(about), "| Born | 1815 |\n| Died | 1852 London |");
+        // A title above all columns, a second row of names, and a foot.
+        let more = "<table><thead><tr><th colspan=2>Ada<tr><th>a<th>b</thead><tr><td>1<td>2\
+                    <tfoot><tr><td>sum<td>3</table>";
+        assert_eq!(
+            text(more),
+            "| Ada |  |\n| --- | --- |\n| a | b |\n| 1 | 2 |\n| sum | 3 |"
+        );
+        // What spans rows is told in each, and the columns behind it stay theirs.
+        let spanned = "<table><tr><th>Land<th>City<th>People<tr><td rowspan=2>France<td>Paris<td>2\
+                       <tr><td>Lyon<td>1<tr><td>Spain<td>Madrid<td>3</table>";
+        assert_eq!(
+            text(spanned),
+            "| Land | City | People |\n| --- | --- | --- |\n| France | Paris | 2 |\n| France | Lyon | 1 |\n\
+             | Spain | Madrid | 3 |"
+        );
+    }
+
+    #[test]
+    fn tables_of_short_cells_are_rows_without_names() {
+        let prices = "<table><tr><td>Lamp<td>12 €<tr><td>Chair<td>30 €</table>";
+        assert_eq!(text(prices), "| Lamp | 12 € |\n| Chair | 30 € |");
+        let long = format!(
+            "<table><tr><td>a<td>{}<tr><td>b<td>c</table>",
+            "x".repeat(200)
+        );
+        assert!(!text(&long).contains('|'));
+    }
+
+    #[test]
+    fn tables_that_lay_out_a_page_are_its_text() {
+        let layout =
+            "<table><tr><td><p>One.</p><td><table><tr><th>a<th>b<tr><td>1<td>2</table></table>";
+        let whole = text(layout);
+        assert!(whole.contains("One.") && !whole.contains('|'), "{whole}");
+        assert!(whole.contains('a') && whole.contains('2'), "{whole}");
     }
 
     #[test]

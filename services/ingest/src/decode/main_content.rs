@@ -103,7 +103,8 @@ pub(super) fn keep(document: &Handle) -> Vec<Handle> {
     taken
 }
 
-fn name(node: &Node) -> &str {
+/// The name of an element; empty where it is none.
+pub(super) fn name(node: &Node) -> &str {
     match &node.data {
         NodeData::Element { name, .. } => &name.local,
         _ => "",
@@ -111,7 +112,7 @@ fn name(node: &Node) -> &str {
 }
 
 /// Elements of these names, the outermost of each.
-fn elements(node: &Handle, names: &[&str]) -> Vec<Handle> {
+pub(super) fn elements(node: &Handle, names: &[&str]) -> Vec<Handle> {
     let mut found = Vec::new();
     for child in node.children.borrow().iter() {
         match names.contains(&name(child)) || (names.contains(&"main") && role(child) == "main") {
@@ -122,7 +123,8 @@ fn elements(node: &Handle, names: &[&str]) -> Vec<Handle> {
     found
 }
 
-fn attribute(node: &Node, wanted: &str) -> String {
+/// The value of an attribute in lower case; empty where there is none.
+pub(super) fn attribute(node: &Node, wanted: &str) -> String {
     let NodeData::Element { attrs, .. } = &node.data else {
         return String::new();
     };
@@ -131,7 +133,8 @@ fn attribute(node: &Node, wanted: &str) -> String {
     found.map_or_else(String::new, |one| one.value.to_lowercase())
 }
 
-fn role(node: &Node) -> String {
+/// What an element is for, in lower case.
+pub(super) fn role(node: &Node) -> String {
     attribute(node, "role").trim().to_owned()
 }
 

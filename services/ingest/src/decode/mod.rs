@@ -13,6 +13,7 @@ mod limits;
 mod main_content;
 mod page;
 mod pdf;
+mod table;
 
 pub use frames::{DecodeError, Frame};
 pub(crate) use frames::{HEADER, UNCONFINED, frame, header};

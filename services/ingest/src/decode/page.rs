@@ -40,6 +40,14 @@ pub(super) fn parse(text: &str) -> Option<Handle> {
     (!page.too_deep.get()).then_some(page.dom.document)
 }
 
+/// What stands above a node.
+pub(super) fn parent(node: &Node) -> Option<Handle> {
+    let parent = node.parent.take();
+    let above = parent.as_ref().and_then(Weak::upgrade);
+    node.parent.set(parent);
+    above
+}
+
 /// A tree that knows whether it is too deep. Everything else is [`RcDom`]'s.
 #[derive(Default)]
 struct Page {
@@ -68,10 +76,7 @@ impl Page {
     }
 
     fn above(&self, node: &Handle) -> Option<Handle> {
-        let parent = node.parent.take();
-        let above = parent.as_ref().and_then(Weak::upgrade);
-        node.parent.set(parent);
-        above.or_else(|| self.templates.borrow().get(&Rc::as_ptr(node)).cloned())
+        parent(node).or_else(|| self.templates.borrow().get(&Rc::as_ptr(node)).cloned())
     }
 }
 

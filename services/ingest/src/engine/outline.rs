@@ -47,7 +47,11 @@ pub struct Outline {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Front {
     Possible,
+    /// The first line was one of dashes.
+    Opened,
     Within,
+    /// A blank line within: what has a name for a value goes on with it.
+    Paused,
     Passed,
 }
 
@@ -158,7 +162,7 @@ impl Outline {
         let first = chunk.lines().next().unwrap_or_default();
         let lacks = match self.structure {
             Structure::Rows => !chunk.starts_with(self.table.as_str()),
-            Structure::Markdown if is_ruler(first) => return &self.before,
+            Structure::Markdown if self.is_ruler(first) => return &self.before,
             Structure::Markdown => true,
             Structure::Plain | Structure::Code => false,
         };
@@ -179,21 +183,32 @@ impl Outline {
         match self.front {
             Front::Possible if bare.is_empty() => return,
             Front::Possible if bare == "---" => {
-                self.front = Front::Within;
+                self.front = Front::Opened;
                 return;
             }
             Front::Possible => self.front = Front::Passed,
-            Front::Within => {
-                // Without an end it was a rule: a text goes on behind it.
-                if matches!(bare, "---" | "..." | "") {
-                    self.front = Front::Passed;
-                }
+            // Without an end it was a rule: a text goes on behind it.
+            Front::Opened if bare.is_empty() => {
+                self.front = Front::Passed;
+                return;
+            }
+            Front::Opened | Front::Within | Front::Paused if matches!(bare, "---" | "...") => {
+                self.front = Front::Passed;
+                return;
+            }
+            Front::Within | Front::Paused if bare.is_empty() => {
+                self.front = Front::Paused;
+                return;
+            }
+            Front::Paused if !names_value(line) => self.front = Front::Passed,
+            Front::Opened | Front::Within | Front::Paused => {
+                self.front = Front::Within;
                 return;
             }
             Front::Passed => {}
         }
         if let Some(fence) = &self.fence {
-            if bare.starts_with(fence.as_str()) {
+            if closes(bare, fence) {
                 self.fence = None;
             }
             return;
@@ -206,7 +221,7 @@ impl Outline {
             self.head(level, text);
         } else if let Some(level) = level_of_line(line, &before) {
             self.head(level, &before);
-        } else if is_ruler(bare) && before.contains('|') {
+        } else if self.is_ruler(bare) && before.contains('|') {
             self.table = short(&before, ROW);
         } else {
             if !bare.contains('|') {
@@ -216,6 +231,11 @@ impl Outline {
             let words: Vec<&str> = bare.split_whitespace().collect();
             self.before = short(&words.join(" "), ROW);
         }
+    }
+
+    /// Whether a line parts the names of columns from the rows. In a table a row may be of dashes: where something is missing.
+    fn is_ruler(&self, line: &str) -> bool {
+        is_ruler(line) && (self.table.is_empty() || line.contains("--"))
     }
 
     fn head(&mut self, level: usize, text: &str) {
@@ -287,11 +307,27 @@ fn fence(line: &str) -> Option<String> {
     (length >= 3 && !line[length..].contains('`')).then(|| line[..length].to_owned())
 }
 
+/// Whether a line ends a block of code: it has as many of the sign, and nothing else.
+fn closes(line: &str, fence: &str) -> bool {
+    line.strip_prefix(fence)
+        .is_some_and(|rest| rest.trim_start_matches(['`', '~']).is_empty())
+}
+
+/// `name: value`, as in YAML, with the name at the beginning of the line.
+fn names_value(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(name, value)| {
+        let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        !name.is_empty()
+            && name.chars().all(in_name)
+            && !value.starts_with(|c: char| !c.is_whitespace())
+    })
+}
+
 /// `|---|:-:|` below the names of columns.
 fn is_ruler(line: &str) -> bool {
     let line = line.trim();
     line.contains('|')
-        && line.contains("--")
+        && line.contains('-')
         && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
 }
 

@@ -14,6 +14,11 @@ use crate::decode::frames::DecodeError;
 /// How deep elements may be nested. No document that people write comes near it.
 const DEEPEST: usize = 1024;
 
+/// Most columns that a cell spans: Word has no more in a table.
+const COLUMNS: usize = 63;
+/// Characters of a text that is told again in each row that it spans; of a longer one the column stays empty there.
+const LABEL: usize = 100;
+
 /// Notes by their kind (`f` or `e`) and id. Each is told once, where it is referred to first.
 pub(super) type Notes = HashMap<(u8, String), String>;
 
@@ -45,6 +50,27 @@ struct Here {
     joins: bool,
 }
 
+/// How a cell stands to the one above it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Merge {
+    #[default]
+    None,
+    /// It spans rows below.
+    Begins,
+    /// It is spanned by one above.
+    GoesOn,
+}
+
+/// A cell of the outermost table.
+#[derive(Default)]
+struct Cell {
+    /// Where its text begins.
+    begin: usize,
+    /// Columns that it spans beside its own.
+    more: usize,
+    merge: Merge,
+}
+
 struct Body<'a> {
     styles: &'a Styles,
     notes: Notes,
@@ -73,6 +99,9 @@ struct Body<'a> {
     /// Rows of the outermost table, and cells of its row.
     rows: usize,
     cells: usize,
+    cell: Cell,
+    /// By columns, what cells say that span rows.
+    above: Vec<String>,
     /// Where each open row begins, and whether it was taken out.
     open_rows: Vec<(usize, bool)>,
 }
@@ -97,6 +126,8 @@ impl<'a> Body<'a> {
             tables: 0,
             rows: 0,
             cells: 0,
+            cell: Cell::default(),
+            above: Vec::new(),
             open_rows: Vec::new(),
         }
     }
@@ -194,7 +225,24 @@ impl<'a> Body<'a> {
             b"noBreakHyphen" => self.put("-"),
             b"tbl" => {
                 self.tables += 1;
-                self.rows = if self.tables == 1 { 0 } else { self.rows };
+                if self.tables == 1 {
+                    self.rows = 0;
+                    self.above.clear();
+                }
+            }
+            b"gridBefore" if self.of_row && self.tables == 1 => self.columns(number(tag)),
+            b"tc" if self.tables == 1 => {
+                self.cell = Cell {
+                    begin: self.here.text.len(),
+                    ..Cell::default()
+                };
+            }
+            b"gridSpan" if self.tables == 1 => self.cell.more = number(tag).saturating_sub(1),
+            b"vMerge" if self.tables == 1 => {
+                self.cell.merge = match attribute(tag, b"val").as_deref() {
+                    Some("restart") => Merge::Begins,
+                    _ => Merge::GoesOn,
+                };
             }
             b"tr" => {
                 self.open_rows.push((self.here.text.len(), false));
@@ -223,10 +271,7 @@ impl<'a> Body<'a> {
             b"footnote" | b"endnote" => self.end_note(),
             // A table within a cell is a part of its text.
             b"tc" if self.tables > 1 => self.here.text.push(' '),
-            b"tc" if in_table => {
-                self.cells += 1;
-                self.here.text.push_str("| ");
-            }
+            b"tc" if in_table => self.end_cell(),
             b"tr" => self.end_row(),
             b"tbl" => {
                 self.tables = self.tables.saturating_sub(1);
@@ -248,6 +293,35 @@ impl<'a> Body<'a> {
             self.here.text.push_str("\n\n");
             self.flush();
         }
+    }
+
+    /// Ends a cell, with what the one above says that spans it.
+    fn end_cell(&mut self) {
+        let Cell { begin, more, merge } = std::mem::take(&mut self.cell);
+        let own = self.here.text.get(begin..).unwrap_or_default().trim();
+        let (column, blank) = (self.cells, own.is_empty());
+        if self.above.len() <= column {
+            self.above.resize(column + 1, String::new());
+        }
+        if let Some(above) = self.above.get_mut(column) {
+            match merge {
+                Merge::Begins if own.chars().nth(LABEL).is_none() => *above = own.to_owned(),
+                Merge::GoesOn => {}
+                _ => above.clear(),
+            }
+            if merge == Merge::GoesOn && blank && !above.is_empty() {
+                self.here.text.truncate(begin);
+                self.here.text.push_str(above);
+                self.here.text.push(' ');
+            }
+        }
+        self.columns(1 + more);
+    }
+
+    /// Ends so many columns of a row.
+    fn columns(&mut self, many: usize) {
+        self.cells += many;
+        self.here.text.push_str(&"| ".repeat(many));
     }
 
     /// Ends a row; the first has the names of the columns.
@@ -335,4 +409,11 @@ impl<'a> Body<'a> {
         self.put(&mark);
         self.here.behind.push_str(&format!("{mark}: {note}\n\n"));
     }
+}
+
+/// A number of columns.
+fn number(tag: &BytesStart<'_>) -> usize {
+    let told = attribute(tag, b"val");
+    let told: Option<usize> = told.and_then(|told| told.trim().parse().ok());
+    told.unwrap_or(0).min(COLUMNS)
 }

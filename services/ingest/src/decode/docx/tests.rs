@@ -119,6 +119,36 @@ fn tracked_changes_are_read_as_accepted() {
 }
 
 #[test]
+fn cells_that_span_others_leave_the_rest_in_their_columns() {
+    const COLUMNS: usize = 3;
+    let cell = |properties: &str, text: &str| {
+        format!("<w:tc><w:tcPr>{properties}</w:tcPr>{}</w:tc>", p(text))
+    };
+    let row = |cells: [String; COLUMNS]| format!("<w:tr>{}</w:tr>", cells.concat());
+    let plain = |text: &str| cell("", text);
+    let begins = r#"<w:vMerge w:val="restart"/>"#;
+    let table = [
+        row([plain("Land"), plain("City"), plain("People")]),
+        row([cell(begins, "France"), plain("Paris"), plain("2")]),
+        row([cell("<w:vMerge/>", ""), plain("Lyon"), plain("1")]),
+        row([
+            cell(r#"<w:gridSpan w:val="2"/>"#, "Spain"),
+            plain("3"),
+            String::new(),
+        ]),
+        format!(
+            r#"<w:tr><w:trPr><w:gridBefore w:val="2"/></w:trPr>{}</w:tr>"#,
+            plain("6")
+        ),
+    ];
+    assert_eq!(
+        body(&format!("<w:tbl>{}</w:tbl>", table.concat())),
+        "| Land | City | People |\n| --- | --- | --- |\n| France | Paris | 2 |\n| France | Lyon | 1 |\n\
+         | Spain | | 3 |\n| | | 6 |"
+    );
+}
+
+#[test]
 fn alternatives_and_boxes_are_told_once_and_in_their_place() {
     let boxed = |text: &str| format!("<w:txbxContent>{}{}</w:txbxContent>", p(text), p("Two."));
     let anchored = format!(

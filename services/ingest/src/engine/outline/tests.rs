@@ -71,6 +71,31 @@ fn rows_of_a_table_have_the_names_of_their_columns() {
 }
 
 #[test]
+fn front_matter_may_have_blank_lines_and_a_rule_is_none() {
+    let heads = |text: &str| {
+        let mut outline = Outline::new(Structure::Markdown, Start::default());
+        outline.pass(text);
+        outline.here().headings
+    };
+    assert_eq!(heads("---\na: x\n\nb-c: y\n\n---\n# Real\n"), ["Real"]);
+    assert!(heads("---\na: x\n\nb:\n  - y\n---\ntext").is_empty());
+    assert_eq!(heads("---\n\n# Real\n"), ["Real"]);
+    assert_eq!(heads("---\nSome words.\n\n# Real\n\nIt: is\n"), ["Real"]);
+}
+
+#[test]
+fn fences_and_rulers_are_those_of_the_standard() {
+    let mut outline = Outline::new(Structure::Markdown, Start::default());
+    outline
+        .pass("# Real\n```md\n```sh\n# comment\n```\n| a | b |\n|-|:-:|\n| 1 | 2 |\n| - | - |\n");
+    let here = outline.here();
+    assert_eq!(
+        (here.headings, here.table.as_str()),
+        (vec!["Real".to_owned()], "| a | b |")
+    );
+}
+
+#[test]
 fn what_is_within_an_item_of_code_knows_it() {
     let body = "    let lamp = shade(lamp);\n".repeat(10);
     let text =

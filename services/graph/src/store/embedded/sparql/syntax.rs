@@ -13,6 +13,8 @@ const PREFIXES: usize = 8;
 /// Reads a query whose nesting is known to be bounded.
 pub(super) fn parse(text: &str) -> Result<Query, GraphError> {
     let refused = |why: &str| Err(GraphError::QuerySyntax(why.to_owned()));
+    // Some editors write a byte order mark before a file.
+    let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return refused("query: is required");
     }
@@ -165,6 +167,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_told_with_its_place() {
         assert!(parse("SELECT ?s WHERE { ?s ?p ?o }").is_ok());
+        assert!(parse("\u{feff}SELECT ?s WHERE { ?s ?p ?o }").is_ok());
         assert_eq!(fault(" \n"), "query: is required");
         let update = "query: is an update; only queries are answered here";
         for text in ["DROP ALL", "INSERT DATA { <urn:a> <urn:b> 1 }"] {
