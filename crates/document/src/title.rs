@@ -109,7 +109,8 @@ fn character(entity: &str) -> Option<char> {
 /// The title of the front matter, else the first heading.
 fn of_markdown(text: &str) -> Option<String> {
     let (front, rest) = front_matter(text);
-    if let Some(title) = title_of(front).filter(|title| !title.is_empty()) {
+    // An empty one stands: the file has a name.
+    if let Some(title) = title_of(front) {
         return Some(title);
     }
     let (mut fence, mut before) = (None, "");

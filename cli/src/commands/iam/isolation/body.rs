@@ -535,7 +535,7 @@ mod tests {
         let chats: Vec<_> = trials
             .filter(|one| matches!(one.way, Way::Chat(..)))
             .collect();
-        assert_eq!(chats.len(), 9);
+        assert_eq!(chats.len(), 10);
         for one in chats {
             let asked = request(&one, &things(), true, "f");
             let door = format!("{} /{}", asked.method, asked.path);
