@@ -179,7 +179,8 @@ async fn the_writers_thread_moves_what_short_writes_left_in_the_log() {
         });
         by_others += u8::from(write.await.unwrap() != here);
     }
-    assert!((1..40).contains(&by_others), "{by_others}");
+    // None at all where the thread moved pages all the time: the log takes all forty meanwhile.
+    assert!(by_others < 40, "{by_others}");
     // The second comes after what the thread was woken for, and after what it did behind the first.
     insert(&db, 40).await.unwrap();
     insert(&db, 41).await.unwrap();
