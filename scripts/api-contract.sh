@@ -45,7 +45,7 @@ start() {
 contract() {
   local phases=$1 examples=$2 checks=$3
   shift 3
-  SCHEMATHESIS_HOOKS=scripts/api_contract_hooks.py .cache/schemathesis/bin/schemathesis run specs/api/openapi.yaml --url "$url" \
+  SCHEMATHESIS_HOOKS=scripts/api_contract_hooks.py .cache/schemathesis/bin/schemathesis --config-file scripts/api_contract.toml run specs/api/openapi.yaml --url "$url" \
     --max-examples "$examples" --seed "${API_CONTRACT_SEED:-4711}" --suppress-health-check filter_too_much --no-color --phases "$phases" \
     --checks "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance$checks" "$@"
   alive || { echo "the gateway did not survive"; cat "$log"; exit 1; }
