@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tg_testkit::mcp::McpServer;
 use tg_testkit::model::{ScriptedModel, two_step_react};
 use tg_testkit::official::official;
-use tg_testkit::process::{Launch, Server, client, tg};
+use tg_testkit::process::{Launch, Server, client, tg, tg_with};
 use tg_testkit::services::{ANSWERING, without};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Frames, Socket, brief, text_of};
@@ -23,6 +23,12 @@ const BOUND: Duration = Duration::from_secs(60);
 
 /// Puts the tool `pay` there, which asks first.
 pub async fn put(url: &str, mcp: &McpServer) -> Result<()> {
+    put_in(url, "", mcp).await
+}
+
+/// The same in a workspace.
+pub async fn put_in(url: &str, workspace: &str, mcp: &McpServer) -> Result<()> {
+    let variables = [("THREADGRAPH_WORKSPACE", workspace)];
     let server = mcp.url();
     let server = ["set-mcp-tool", "--id", "pay", "--tool-url", &server];
     let tool = [
@@ -38,7 +44,7 @@ pub async fn put(url: &str, mcp: &McpServer) -> Result<()> {
     ];
     let more = [&more[..], &["--argument", "bill:string:Which"]].concat();
     for args in [server.to_vec(), [&tool[..], &more].concat()] {
-        let put = tg(url, &args).await?;
+        let put = tg_with(url, &variables, &args).await?;
         ensure!(put.code == Some(0), "{put:?}");
     }
     Ok(())
