@@ -133,14 +133,13 @@ async fn a_run(bus: Bus) -> Result<()> {
     let mcp = McpServer::start().await?;
     put_in(url, &place.id, &mcp).await?;
     let ask = async |name: &str| -> Result<()> {
+        let question = format!("Pay it. nonce-{name}");
+        let question = json!({"question": question, "streaming": false, "workspace": place.id});
         let request = client()?
             .post(format!("{url}api/v1/flow/default/service/agent"))
             .header("x-request-id", name)
             .header("x-detach", "true")
-            .json(
-                &json!({"question": format!("Pay it. nonce-{name}"), "streaming": false,
-                "workspace": place.id}),
-            );
+            .json(&question);
         // The run goes on without its caller.
         let _ = request.timeout(Duration::from_secs(2)).send().await;
         Ok(())
