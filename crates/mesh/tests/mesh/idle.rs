@@ -12,7 +12,7 @@ use tg_testkit::place::Place;
 use tokio::sync::Semaphore;
 
 use crate::dialogs::mesh;
-use crate::records::{config_of, row, store, triples};
+use crate::records::{begins, config_of, store, triples};
 
 const RECORDS: usize = 8;
 const MINUTE: Duration = Duration::from_secs(60);
@@ -56,12 +56,7 @@ async fn hanging(place: &Place) -> (Host, Arc<Held>) {
         .reads(processors::triples_write::INPUT, held.clone())
         .concurrency(1);
     mesh.host(writer).await.unwrap();
-    let kind = "processor:triples-write";
-    config
-        .change(&mesh, "default", &[(kind, "f", Some(&row(1)))])
-        .await;
-    let there = |view: &tg_mesh::PresenceView| view.attached("triples-write", "default", "f", 1);
-    assert!(mesh.presence().until(BOUND, there).await);
+    begins(&mesh, &config, 1).await;
     for n in 0..RECORDS {
         let record = triples(&format!("{n}"));
         mesh.record(&store(), &record, Ask::default())

@@ -108,15 +108,19 @@ async fn world(place: &Place) -> World {
     }
 }
 
-async fn attached(world: &World, epoch: u64) {
+/// The flow `f` of an epoch begins, and its writer of triples is attached.
+pub(crate) async fn begins(mesh: &Host, config: &Config, epoch: u64) {
     let kind = "processor:triples-write";
-    world
-        .config
-        .change(&world.mesh, "default", &[(kind, "f", Some(&row(epoch)))])
+    config
+        .change(mesh, "default", &[(kind, "f", Some(&row(epoch)))])
         .await;
     let there =
         |view: &tg_mesh::PresenceView| view.attached("triples-write", "default", "f", epoch);
-    assert!(world.mesh.presence().until(BOUND, there).await);
+    assert!(mesh.presence().until(BOUND, there).await);
+}
+
+async fn attached(world: &World, epoch: u64) {
+    begins(&world.mesh, &world.config, epoch).await;
 }
 
 async fn a_row_attaches_and_its_removal_detaches(place: Place) {
@@ -313,12 +317,7 @@ async fn a_record_whose_effect_is_there_is_acknowledged_and_not_read(place: Plac
     let writer = Processor::new(processors::triples_write::PROCESSOR)
         .reads(processors::triples_write::INPUT, knowing.clone());
     mesh.host(writer).await.unwrap();
-    let kind = "processor:triples-write";
-    config
-        .change(&mesh, "default", &[(kind, "f", Some(&row(1)))])
-        .await;
-    let there = |view: &tg_mesh::PresenceView| view.attached("triples-write", "default", "f", 1);
-    assert!(mesh.presence().until(BOUND, there).await);
+    begins(&mesh, &config, 1).await;
     for name in ["done", "fine", "done", "other"] {
         let record = triples(name);
         mesh.record(&store(), &record, Ask::default())

@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 use tg_mesh::{Ask, ConsumeError, Cx, Processor, RecordConsumer};
 use tg_schemas::msg::{DeadLetter, Triples};
 use tg_schemas::{Subscription, processors};
-use tg_testkit::bus::{BOUND, until};
+use tg_testkit::bus::until;
 use tg_testkit::fakes::RecordingConsumer;
 use tg_testkit::place::Place;
 use tg_testkit::rabbitmq::RabbitNode;
 
 use crate::dialogs::mesh;
-use crate::records::{config_of, id, row, store, triples};
+use crate::records::{begins, config_of, id, store, triples};
 
 /// What the node lets a consumer hold, and how often it takes back what the slowest handler holds.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -65,12 +65,7 @@ async fn a_slow_record_is_handled_once_and_so_are_those_that_wait_for_it() {
     let flow = Processor::new(processors::flow_svc::PROCESSOR)
         .reads(processors::flow_svc::DEAD_LETTERS, aside.clone());
     mesh.host(flow).await.unwrap();
-    let kind = "processor:triples-write";
-    config
-        .change(&mesh, "default", &[(kind, "f", Some(&row(1)))])
-        .await;
-    let there = |view: &tg_mesh::PresenceView| view.attached("triples-write", "default", "f", 1);
-    assert!(mesh.presence().until(BOUND, there).await);
+    begins(&mesh, &config, 1).await;
     let mut all = vec!["slow".to_owned()];
     all.extend((0..20).map(|n| format!("waits-{n}")));
     for id in &all {
