@@ -157,12 +157,12 @@ impl Inside {
         Ok(all)
     }
 
-    /// Closes every client connection from the broker's side.
+    /// Closes every client connection from the broker's side. One that ends by itself meanwhile is closed, too.
     ///
     /// # Errors
     /// The node does not answer.
     pub async fn close_connections(self) -> Result<()> {
-        let close = r#"rabbit_networking:close_all_connections(<<"test">>)"#;
+        let close = r#"[catch rabbit_networking:close_connection(One, <<"test">>) || One <- rabbit_networking:connections()], closed"#;
         inside::compute(self.maker, close).await.map(drop)
     }
 

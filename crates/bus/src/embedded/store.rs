@@ -13,12 +13,15 @@ use super::log::Log;
 use super::record::Record;
 use super::recovery::Found;
 use crate::bus::{BusError, Envelope};
+use crate::handover::Handover;
 use crate::in_hand::InHand;
 
 /// What an envelope takes beside its body, roughly.
 const OVERHEAD: usize = 512;
 /// What a message at hand takes, roughly, in bodies.
 const AT_HAND: usize = 4;
+/// Bytes in memory from which on a record waits as its body alone: its reader decodes that, when its turn comes.
+const BODIES_ALONE: usize = 8 << 20;
 
 /// Keeps records.
 pub(super) struct Store {
@@ -68,9 +71,12 @@ impl Store {
     pub(super) fn put(
         &self,
         queues: Vec<u32>,
-        envelope: Envelope,
+        mut envelope: Envelope,
     ) -> Result<(Arc<Record>, u64), BusError> {
         let seq = self.next_seq.fetch_add(1, Ordering::Relaxed);
+        if self.in_use() >= BODIES_ALONE && !envelope.handover.is_unwritten() {
+            envelope.handover = Handover::default();
+        }
         let bodies = if envelope.handover.is_some() {
             1 + AT_HAND
         } else {
@@ -210,4 +216,40 @@ impl Store {
 /// The entry for a new queue.
 pub(super) fn queue_entry(id: u32, of: &Subscription) -> Entry {
     Entry::Queue(id, of.topic.to_string(), of.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_schemas::msg::TextDocument;
+
+    use super::*;
+
+    #[test]
+    fn of_a_long_backlog_only_the_first_wait_decoded() {
+        let store = Store::in_memory(2 * BODIES_ALONE);
+        let record = || {
+            let body = bytes::Bytes::from(vec![b'x'; 4_000]);
+            let envelope = Envelope {
+                handover: Handover::new(true, &body, TextDocument::default),
+                body,
+                ..Envelope::default()
+            };
+            let (record, _) = store.put(vec![1], envelope).unwrap();
+            let decoded = record.cached().unwrap().handover.is_some();
+            (record, decoded)
+        };
+        let mut waiting = Vec::new();
+        while store.in_use() < BODIES_ALONE {
+            let (record, decoded) = record();
+            assert!(decoded);
+            waiting.push(record);
+        }
+        let before = store.in_use();
+        assert!(!record().1);
+        assert_eq!(store.in_use() - before, 4_000 + OVERHEAD);
+        for record in waiting {
+            store.done(1, &record);
+        }
+        assert!(record().1, "there is room again");
+    }
 }

@@ -71,14 +71,23 @@ async fn a_node_that_is_away_is_passed_over() {
 async fn outages_are_bridged() {
     let mut node = RabbitNode::start().await.unwrap();
     let inside = Inside::of(&node).await.unwrap();
+    eprintln!("a silent peer is noticed as soon as the mode says");
     outages::a_silent_peer_is_noticed_as_soon_as_the_mode_says(&node, inside).await;
+    eprintln!("everything is in place after a cut");
     outages::everything_is_in_place_after_a_cut(&node, inside).await;
+    eprintln!("a claim that is refused for a while holds up nobody");
     outages::a_claim_that_is_refused_for_a_while_holds_up_nobody(&node, inside).await;
+    eprintln!("many consumers share few channels");
     outages::many_consumers_share_few_channels(&node, inside).await;
+    eprintln!("who does not wait ends no connection");
     outages::who_does_not_wait_ends_no_connection(&node).await;
+    eprintln!("longer headers than frames end a reader once");
     outages::longer_headers_than_frames_end_a_reader_once(&node).await;
+    eprintln!("an alarm blocks publishers only");
     outages::an_alarm_blocks_publishers_only(&node, inside).await;
+    eprintln!("what was confirmed is delivered");
     outages::what_was_confirmed_is_delivered(&mut node).await;
+    eprintln!("down is said while the node is down");
     outages::down_is_said_while_the_node_is_down(&mut node).await;
 }
 
