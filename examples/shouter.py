@@ -6,7 +6,8 @@ The arguments are the broker, the workspace and the flow. It needs pika, and not
 
 A listener serves the queue of its name. What it gets is a JSON object: `thread_id`, `from_id`, `type`, `payload` and, for
 an agent, `own_name` and `usage_instructions`. What it returns goes to the queue in the header `reply-to`, under the same
-`id`: `respond` with a type and a payload, `forwards` with messages for others, or neither.
+`id`: `respond` with a type and a payload, `forwards` with messages for others, or neither. docs/threads.md lists all
+frames; this example answers at once, so it needs neither `alive` nor `cancel`.
 """
 
 import json
