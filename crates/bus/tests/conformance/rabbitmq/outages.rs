@@ -221,15 +221,26 @@ pub(super) async fn an_alarm_blocks_publishers_only(node: &RabbitNode, inside: I
     let mut ear = bus.listen(&sub(&topic, "reader"), 5).await;
     inside.set_alarm(true).await.unwrap();
     let target = Target::Topic(topic.clone());
-    // The first message meets the alarm; the broker answers it when the alarm is over.
-    let waiting = {
-        let (bus, target) = (bus.clone(), target.clone());
-        tokio::spawn(async move { bus.say(&target, "first").await })
+    // The connection learns of the alarm after it was set, and what comes before is confirmed. One message meets it, and is confirmed
+    // when it is over.
+    let over = Arc::new(AtomicBool::new(false));
+    let publishing = {
+        let (bus, target, over) = (bus.clone(), target.clone(), over.clone());
+        tokio::spawn(async move {
+            let mut sent = Vec::new();
+            while !over.load(Ordering::Relaxed) {
+                let text = sent.len().to_string();
+                assert_eq!(bus.say(&target, &text).await, Ok(Routed::Queued));
+                sent.push(text);
+            }
+            sent
+        })
     };
     let mut link = bus.link();
     within(link.wait_for(|link| *link == Link::Blocked))
         .await
         .unwrap();
+    over.store(true, Ordering::Relaxed);
     // Consuming and declaring go on.
     assert!(
         bus.queue_state(&sub(&topic, "reader"))
@@ -237,10 +248,12 @@ pub(super) async fn an_alarm_blocks_publishers_only(node: &RabbitNode, inside: I
             .unwrap()
             .is_some()
     );
+    assert!(!publishing.is_finished(), "one waits for its confirmation");
     inside.set_alarm(false).await.unwrap();
-    assert_eq!(within(waiting).await.unwrap(), Ok(Routed::Queued));
-    assert_eq!(bus.say(&target, "second").await, Ok(Routed::Queued));
-    assert_eq!(ear.texts(2).await, ["first", "second"]);
+    let sent = within(publishing).await.unwrap();
+    assert_eq!(bus.say(&target, "after").await, Ok(Routed::Queued));
+    assert_eq!(ear.texts(sent.len()).await, sent);
+    assert_eq!(ear.texts(1).await, ["after"]);
     assert_eq!(*bus.link().borrow(), Link::Up { generation: 1 });
     bus.close().await;
 }
