@@ -1,20 +1,78 @@
 //! Logs to stderr.
 
+use tracing::dispatcher::Dispatch;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::settings::{LogFormat, Settings};
+use crate::settings::{Log, LogFormat, Settings};
+
+/// The MCP library. Its lines hold addresses of servers, with the credentials in them, and what servers send.
+const SILENT: &str = "rmcp";
 
 /// Starts logging. The filter was read with the settings; one that cannot be read falls back to `info`.
 pub fn init(settings: &Settings) {
-    let filter =
-        EnvFilter::try_new(&settings.log.filter).unwrap_or_else(|_| EnvFilter::new("info"));
+    // A second subscriber (tests start several processes in one) is not an error.
+    let _ = dispatch(&settings.log, std::io::stderr).try_init();
+}
+
+/// Logs what the filter lets pass, but for [`SILENT`]. No filter of an operator allows that.
+fn dispatch<W>(log: &Log, writer: W) -> Dispatch
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let filter = EnvFilter::try_new(&log.filter).unwrap_or_else(|_| EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
-    // A second subscriber (tests start several processes in one) is not an error.
-    let _ = match settings.log.format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
-    };
+    let allowed = filter_fn(|line| !line.target().starts_with(SILENT));
+    match log.format {
+        LogFormat::Text => Dispatch::new(builder.finish().with(allowed)),
+        LogFormat::Json => Dispatch::new(builder.json().finish().with(allowed)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HIDDEN: &str = "sk-hidden";
+    const SHOWN: &str = "of the system";
+
+    fn logged(filter: &str, format: LogFormat) -> String {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let log = Log {
+            filter: filter.to_owned(),
+            format,
+        };
+        let dispatch = dispatch(&log, file.reopen().unwrap());
+        tracing::dispatcher::with_default(&dispatch, || {
+            tracing::error!(target: "rmcp", "{HIDDEN}");
+            tracing::error!(target: "rmcp::transport::worker", "{HIDDEN}");
+            tracing::info!(target: "rmcp::service", info = HIDDEN, "initialized");
+            tracing::debug!(target: "rmcp::service", "{HIDDEN}");
+            tracing::error!(target: "tg_tool::mcp", "{SHOWN}");
+        });
+        std::fs::read_to_string(file.path()).unwrap()
+    }
+
+    #[test]
+    fn the_mcp_library_logs_nothing_whatever_the_filter_says() {
+        for filter in [
+            "info,lapin=off",
+            "debug",
+            "trace",
+            "rmcp=trace,tg_tool=error",
+            "error,rmcp::service=trace",
+        ] {
+            for format in [LogFormat::Text, LogFormat::Json] {
+                let lines = logged(filter, format);
+                assert!(!lines.contains(HIDDEN), "{filter}: {lines}");
+                assert!(lines.contains(SHOWN), "{filter}: {lines}");
+            }
+        }
+    }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use tg_schemas::msg::AgentRun;
 
+use self::discovered::Of;
 pub use self::knowledge::{DOCUMENT, KB, Knowledge};
 use self::row::Described;
 use self::tool::state_of;
@@ -42,27 +43,39 @@ impl ToolSet {
         let mut tools: BTreeMap<String, Tool> = BTreeMap::new();
         let mut faults = Vec::new();
         let agents = Arc::new(Roster::read(rows.agents, rows.programs, &mut faults));
-        let mut servers = Vec::new();
+        let mut servers: Vec<(&str, Box<Of>)> = Vec::new();
+        let mut prefixes = Vec::new();
         let native = rows.native.iter().map(|row| (row, true));
         for ((key, value), native) in native.chain(rows.tools.iter().map(|row| (row, false))) {
             match row::read((key, value), native, rows, &agents) {
                 Ok(Described::One(tool)) => {
                     tools.insert(tool.name.clone(), *tool);
                 }
-                Ok(Described::Server(_)) if servers.len() == MAX_SERVERS => faults.push(format!(
-                    "tool '{key}': there are {MAX_SERVERS} servers of tools before it, and no more are asked"
-                )),
-                Ok(Described::Server(of)) => servers.push((key, of)),
+                Ok(Described::Server(of)) => {
+                    prefixes.push(of.prefix());
+                    match refused(&servers, &of) {
+                        Some(fault) => faults.push(format!("tool '{key}': {fault}")),
+                        None => servers.push((key, of)),
+                    }
+                }
                 Err(fault) => faults.push(format!("tool '{key}': {fault}")),
             }
         }
         for (key, of) in servers {
             let listing = rows.listed.iter().find(|(server, _)| *server == of.server);
             match discovered::read(&of, listing.map_or("[]", |(_, listing)| listing)) {
-                // What somebody wrote is never replaced by what a server says.
-                Ok(found) => found.into_iter().for_each(|tool| {
-                    tools.entry(tool.name.clone()).or_insert(tool);
-                }),
+                Ok(found) => {
+                    let (own, others) = divided(&of, found, &prefixes);
+                    if others > 0 {
+                        faults.push(format!(
+                            "tool '{key}': {others} of its server's tools are left out: another row has the beginning of their names"
+                        ));
+                    }
+                    // What somebody wrote is never replaced by what a server says.
+                    for tool in own {
+                        tools.entry(tool.name.clone()).or_insert(tool);
+                    }
+                }
                 Err(fault) => faults.push(format!("tool '{key}': {fault}")),
             }
         }
@@ -110,6 +123,31 @@ impl ToolSet {
             .take(MAX_TOOLS)
             .collect()
     }
+}
+
+/// Why a row is left out, given the rows of servers before it.
+fn refused(before: &[(&str, Box<Of>)], of: &Of) -> Option<String> {
+    if before.len() == MAX_SERVERS {
+        return Some(format!(
+            "there are {MAX_SERVERS} servers of tools before it, and no more are asked"
+        ));
+    }
+    // One of the servers could replace a tool of the other.
+    let is_taken = before
+        .iter()
+        .any(|(_, other)| other.like.name == of.like.name && other.server != of.server);
+    is_taken.then(|| "name: a row of another server has it".to_owned())
+}
+
+/// The tools that a row may have, and how many are left out: a name belongs to the row with the longest prefix of it.
+fn divided(of: &Of, mut found: Vec<Tool>, prefixes: &[String]) -> (Vec<Tool>, usize) {
+    let (own, all) = (of.prefix().len(), found.len());
+    found.retain(|tool| {
+        let mut longer = prefixes.iter().filter(|prefix| prefix.len() > own);
+        !longer.any(|prefix| tool.name.starts_with(prefix.as_str()))
+    });
+    let others = all - found.len();
+    (found, others)
 }
 
 fn groups_of(run: &AgentRun) -> Vec<&str> {

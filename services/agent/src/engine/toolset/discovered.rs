@@ -22,8 +22,15 @@ pub(super) struct Of {
     pub(super) like: Tool,
 }
 
-/// The tools by a listing, which is JSON. Each is named after the row, too: no server chooses a name that somebody granted, or
-/// that another tool has.
+impl Of {
+    /// How the names of its tools begin.
+    pub(super) fn prefix(&self) -> String {
+        format!("{}_", self.like.name)
+    }
+}
+
+/// The tools by a listing, which is JSON. Each name begins with that of the row. The caller leaves out those that also begin with
+/// the prefix of a longer row name.
 pub(super) fn read(of: &Of, listing: &str) -> Result<Vec<Tool>, String> {
     let listed: Vec<McpTool> = serde_json::from_slice(listing.as_bytes())
         .map_err(|_| "what its server has cannot be read".to_owned())?;
@@ -41,7 +48,7 @@ pub(super) fn read(of: &Of, listing: &str) -> Result<Vec<Tool>, String> {
 fn one(of: &Of, tool: McpTool) -> Tool {
     let writes = of.writes.unwrap_or(!tool.read_only);
     Tool {
-        name: format!("{}_{}", of.like.name, tool.name),
+        name: of.prefix() + &tool.name,
         description: tool
             .description
             .split_whitespace()
@@ -54,8 +61,8 @@ fn one(of: &Of, tool: McpTool) -> Tool {
             repeatable: tool.idempotent || !writes,
         },
         writes,
-        // Who only looks is not kept waiting for a user.
-        confirm: of.like.confirm && writes,
+        // The row alone decides: a server must not avoid the question by marking its tools as read-only.
+        confirm: of.like.confirm && of.writes != Some(false),
         ..of.like.clone()
     }
 }

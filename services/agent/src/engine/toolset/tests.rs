@@ -338,6 +338,95 @@ fn servers_add_tools_and_replace_none() {
     assert!(ToolSet::servers(&[own, ("x", "{")]).is_empty());
 }
 
+/// A name belongs to the row with the longest prefix, and a prefix to one server.
+#[test]
+fn a_server_takes_no_name_of_another_server() {
+    let row = |name: &str, server: &str, tool: &str| {
+        json!({"name": name, "type": "mcp-server", "mcp": server, "tools": [tool, "look"], "writes": false})
+            .to_string()
+    };
+    let listed = [
+        (
+            "near",
+            r#"[{"name": "admin_write"}, {"name": "look"}, {"name": "write"}]"#,
+        ),
+        ("far", r#"[{"name": "look"}, {"name": "write"}]"#),
+    ];
+    let of = |tools: &[(&str, &str)]| {
+        ToolSet::read(&Rows {
+            tools,
+            listed: &listed,
+            workspace: "default",
+            ..Rows::default()
+        })
+    };
+    let run = AgentRun::default();
+    let server = |set: &ToolSet, name: &str| match find(&set.available(&run), name) {
+        Some(Tool {
+            kind: Kind::Mcp { server, .. },
+            ..
+        }) => server.clone(),
+        _ => None,
+    };
+    let files = row("files", "near", "admin_write");
+    let admin = row("files_admin", "far", "write");
+    let mut rows = [("a", files.as_str()), ("b", admin.as_str())];
+    for _ in 0..rows.len() {
+        let set = of(&rows);
+        let expected = ["files_admin_look", "files_admin_write", "files_look"];
+        assert_eq!(names(&set, &run), expected);
+        assert_eq!(server(&set, "files_admin_write").as_deref(), Some("far"));
+        assert_eq!(set.faults.len(), 1);
+        assert!(
+            set.faults[0].starts_with("tool 'a': 1 of its server's tools"),
+            "{:?}",
+            set.faults
+        );
+        rows.reverse();
+    }
+
+    let second = row("files", "far", "write");
+    let set = of(&[("a", files.as_str()), ("b", second.as_str())]);
+    assert_eq!(names(&set, &run), ["files_admin_write", "files_look"]);
+    assert_eq!(server(&set, "files_look").as_deref(), Some("near"));
+    assert_eq!(
+        set.faults,
+        ["tool 'b': name: a row of another server has it"]
+    );
+    // Rows of one server may share a name.
+    let second = row("files", "near", "write");
+    let set = of(&[("a", files.as_str()), ("b", second.as_str())]);
+    let expected = ["files_admin_write", "files_look", "files_write"];
+    assert_eq!(names(&set, &run), expected);
+    assert!(set.faults.is_empty(), "{:?}", set.faults);
+}
+
+#[test]
+fn a_row_that_asks_does_so_whatever_the_server_says() {
+    let listed = [(
+        "m",
+        r#"[{"name": "look", "read_only": true}, {"name": "pay"}]"#,
+    )];
+    let run = AgentRun::default();
+    for (flags, expected) in [
+        (r#""confirm": true"#, [true, true]),
+        (r#""confirm": true, "writes": true"#, [true, true]),
+        (r#""confirm": true, "writes": false"#, [false, false]),
+        (r#""writes": false"#, [false, false]),
+    ] {
+        let row = format!(r#"{{"name": "s", "type": "mcp-server", "mcp": "m", {flags}}}"#);
+        let set = ToolSet::read(&Rows {
+            tools: &[("s", row.as_str())],
+            listed: &listed,
+            workspace: "default",
+            ..Rows::default()
+        });
+        let tools = set.available(&run);
+        let asks: Vec<bool> = tools.iter().map(|tool| tool.asks(&run)).collect();
+        assert_eq!(asks, expected, "{flags}");
+    }
+}
+
 #[test]
 fn the_tools_over_collections_are_shipped() {
     let shipped = include_str!("../../../../../blueprints/tools.json");
