@@ -86,6 +86,11 @@ pub struct Dialog {
 }
 
 impl Dialog {
+    /// Whether the model may call a tool.
+    pub(crate) fn offers_tools(&self) -> bool {
+        !self.tools.is_empty() && self.tool_choice.as_deref() != Some("none")
+    }
+
     /// The pictures of a turn.
     pub(crate) fn pictures_of(&self, turn: usize) -> impl Iterator<Item = &Picture> {
         let own = self.pictures.iter().filter(move |(at, _)| *at == turn);

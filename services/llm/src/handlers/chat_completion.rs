@@ -222,9 +222,8 @@ impl ChatCompletion {
 
 /// Whether what the model writes may be a call of a tool.
 fn may_call(request: &ChatRequest) -> bool {
-    let is_open =
-        |dialog: &Dialog| !dialog.tools.is_empty() && dialog.tool_choice.as_deref() != Some("none");
-    request.format == Format::Text && request.dialog.as_deref().is_some_and(is_open)
+    let dialog = request.dialog.as_deref();
+    request.format == Format::Text && dialog.is_some_and(Dialog::offers_tools)
 }
 
 /// Why there is no answer.
