@@ -282,7 +282,12 @@ async fn line_095_a_model_that_reads_too_little_is_not_asked(place: Place) {
         ScriptedModel::start(says("far")).await.unwrap(),
     ];
     let config = Config::new();
-    for (model, window) in [("scripted", 15_999), ("least", 16_000), ("few", 32_000)] {
+    for (model, window) in [
+        ("scripted", 15_999),
+        ("tiny", 1),
+        ("least", 16_000),
+        ("few", 32_000),
+    ] {
         let row = json!({ "context_window": window }).to_string();
         config.put("llm-model", model, &row);
     }
@@ -305,6 +310,26 @@ async fn line_095_a_model_that_reads_too_little_is_not_asked(place: Place) {
             "{model}"
         );
         assert_eq!(world.calls(), [calls, 0]);
+    }
+    // So it is with the models that may answer instead.
+    let instead = |model: &str, others: &[&str]| ChatCompletionRequest {
+        models: others.iter().map(|other| (*other).to_owned()).collect(),
+        ..about(model)
+    };
+    let told = world.chat(&instead("scripted", &["tiny"])).await;
+    assert_eq!(told.failure.as_deref(), Some("context_window_too_small"));
+    assert_eq!(told.error.unwrap().message, message);
+    let told = world.chat(&instead("scripted", &["tiny", "least"])).await;
+    assert_eq!((told.error, told.content.as_str()), (None, "near!"));
+    assert_eq!(world.calls(), [4, 0]);
+    for server in &world.servers {
+        server.set_rules(vec![Rule::always(Reply::status(401, "no"))]);
+    }
+    let told = world.chat(&instead("few", &["tiny", "least"])).await;
+    assert!(told.error.is_some(), "{told:?}");
+    let calls = world.servers.iter().flat_map(ScriptedModel::calls);
+    for call in calls {
+        assert!(call.body["model"] != "scripted" && call.body["model"] != "tiny");
     }
 }
 

@@ -101,11 +101,12 @@ impl ChatCompletion {
             Ok(request) => request,
             Err(error) => return out.send(refused(cx, self, None, error)).await,
         };
-        let asked = request.model.clone();
-        let asked = asked.as_deref();
-        if let Err(error) = self.rooms.check(cx, &self.provider_client, asked) {
+        if let Err(error) = self.rooms.check(cx, &self.provider_client, &mut request) {
+            let asked = request.model.as_deref();
             return out.send(refused(cx, self, asked, error)).await;
         }
+        let asked = request.model.clone();
+        let asked = asked.as_deref();
         // Nothing is reserved while others have the memory for pictures. It is held until the answer ends.
         let mut room = match self.pictures.room(cx, &request).await {
             Ok(room) => room,
