@@ -49,7 +49,9 @@ impl Rooms {
             return Ok(());
         }
         let fits = |model: &str| self.fits(cx, client, model);
-        request.fallbacks.retain(|model| fits(model.as_str()).is_ok());
+        request
+            .fallbacks
+            .retain(|model| fits(model.as_str()).is_ok());
         let usual = client.client.model().default_model();
         if let Err(error) = fits(request.model.as_deref().unwrap_or(usual)) {
             if request.fallbacks.is_empty() {
