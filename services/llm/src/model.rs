@@ -187,16 +187,6 @@ pub enum ChatEvent {
     Done(Completion),
 }
 
-impl ChatEvent {
-    /// Characters of the piece.
-    pub(crate) fn characters(&self) -> usize {
-        match self {
-            Self::Delta(piece) | Self::Thinking(piece) => piece.chars().count(),
-            Self::Done(_) => 0,
-        }
-    }
-}
-
 /// Events of one answer: pieces, then exactly one [`ChatEvent::Done`], or an error that ends it.
 /// Dropping the stream closes the provider's socket.
 pub type ChatStream = BoxStream<'static, Result<ChatEvent, LlmError>>;
