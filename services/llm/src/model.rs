@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde_json::{Map, Value};
 use tg_mesh::telemetry::Place;
+use tg_schemas::limits::MODEL_NAME;
 use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn, ModelInfo, ModelService};
 
 use crate::engine::tokens::{Counts, nanodollars};
@@ -160,6 +161,13 @@ impl Completion {
         self.counts = self.counts.then(Counts::read(usage));
         (self.in_token, self.out_token) = (self.counts.input, self.counts.output);
         self.nanodollars = nanodollars(usage).or(self.nanodollars);
+    }
+
+    /// Notes the model as its provider names it. The asked name stays where that one is empty or too long for a name.
+    pub(crate) fn named(&mut self, model: &str) {
+        if (1..=MODEL_NAME).contains(&model.len()) {
+            model.clone_into(&mut self.model);
+        }
     }
 
     /// Dollars that the provider says it cost.

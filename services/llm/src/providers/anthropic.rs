@@ -268,7 +268,7 @@ impl Answer {
 
     fn note(&mut self, model: Option<String>, usage: Option<Value>) {
         if let Some(model) = model {
-            self.completion.model = model;
+            self.completion.named(&model);
         }
         self.completion.count(usage.as_ref());
     }
