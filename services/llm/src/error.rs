@@ -32,9 +32,9 @@ pub enum LlmError {
     /// The question asks for a shape that no answer has.
     #[error("response_format: must be json or absent")]
     ResponseFormat,
-    /// The provider has no answer by a schema where the model may call tools.
+    /// The provider cannot enforce a schema while the model may call tools.
     #[error(
-        "response_format: the model provider follows no schema where it may call tools: leave out response_format or tools"
+        "response_format: this model cannot follow a schema while tools are offered: leave out response_format or tools"
     )]
     SchemaAndTools,
     /// The flow's parameter is not a temperature.
