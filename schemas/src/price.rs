@@ -5,6 +5,9 @@ use serde::Deserialize;
 /// Type of the rows; their keys are names of models.
 pub const ROWS: &str = "token-cost";
 
+/// Type of the rows that say of a model whether it costs nothing; their keys are names of models.
+pub const MODELS: &str = "llm-model";
+
 /// Billionths of a dollar in a dollar.
 const NANO: f64 = 1e9;
 
@@ -52,9 +55,30 @@ impl Price {
     }
 }
 
+/// What a row of type [`MODELS`] says of the cost.
+#[derive(Deserialize)]
+struct Model {
+    #[serde(default)]
+    local: bool,
+}
+
+/// Whether a row of type [`MODELS`] says that calls of the model cost nothing.
+pub fn is_local(row: &str) -> bool {
+    let model = serde_json::from_slice::<Model>(row.as_bytes());
+    model.is_ok_and(|model| model.local)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_model_is_local_only_where_its_row_says_so() {
+        assert!(is_local(r#"{"local": true, "context_window": 32000}"#));
+        for row in ["x", "{}", r#"{"local": false}"#, r#"{"local": "true"}"#] {
+            assert!(!is_local(row), "{row}");
+        }
+    }
 
     #[test]
     fn what_comes_from_a_cache_has_a_price_of_its_own_or_that_of_the_rest() {

@@ -1,19 +1,10 @@
 //! What a call of a model cost, as its provider said, else by the prices of the workspace.
 
-use serde::Deserialize;
-use tg_compaction::MODEL_TYPE;
 use tg_mesh::Cx;
-use tg_schemas::price::ROWS;
+use tg_schemas::price::{MODELS, ROWS, is_local};
 
 use crate::engine::cost::{Cost, Price};
 use crate::engine::decision::Usage;
-
-/// What is said of a model that matters here.
-#[derive(Deserialize)]
-struct Model {
-    #[serde(default)]
-    local: bool,
-}
 
 /// The price of a model.
 pub(crate) fn price(cx: &Cx, model: &str) -> Option<Price> {
@@ -38,13 +29,12 @@ pub(crate) fn cost(cx: &Cx, model: &str, usage: &Usage, told: Option<u64>) -> Co
         Some(price) if input + output > 0 => {
             Cost::priced(price.nanodollars(input, output, count(usage.cache_read)))
         }
-        _ if is_local(cx, model) => Cost::local(),
+        _ if costs_nothing(cx, model) => Cost::local(),
         _ => Cost::unknown(),
     }
 }
 
-fn is_local(cx: &Cx, model: &str) -> bool {
-    let row = cx.config().get(cx.workspace(), MODEL_TYPE, model);
-    let said = row.and_then(|row| serde_json::from_slice::<Model>(row.as_bytes()).ok());
-    said.is_some_and(|said| said.local)
+fn costs_nothing(cx: &Cx, model: &str) -> bool {
+    let row = cx.config().get(cx.workspace(), MODELS, model);
+    row.is_some_and(|row| is_local(&row))
 }

@@ -10,6 +10,7 @@ pub fn processors(_: &Mesh) -> Vec<Processor> {
         "flow",
         crate::auth::REVOCATION.1,
         crate::engine::compat::cost::PRICES,
+        crate::engine::compat::cost::MODELS,
         crate::engine::compat::agents::ROWS,
     ])]
 }

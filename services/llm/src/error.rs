@@ -32,6 +32,11 @@ pub enum LlmError {
     /// The question asks for a shape that no answer has.
     #[error("response_format: must be json or absent")]
     ResponseFormat,
+    /// The provider cannot enforce a schema while the model may call tools.
+    #[error(
+        "response_format: this model cannot follow a schema while tools are offered: leave out response_format or tools"
+    )]
+    SchemaAndTools,
     /// The flow's parameter is not a temperature.
     #[error("temperature: must be a number from 0 to 10")]
     Temperature,
@@ -180,6 +185,7 @@ impl LlmError {
                 | Self::Models
                 | Self::ModelName(_)
                 | Self::ResponseFormat
+                | Self::SchemaAndTools
                 | Self::Temperature
                 | Self::NoPicture
                 | Self::LargePicture
@@ -219,6 +225,7 @@ impl LlmError {
             | Self::Models
             | Self::ModelName(_)
             | Self::ResponseFormat
+            | Self::SchemaAndTools
             | Self::Temperature
             | Self::NoPicture
             | Self::MediaType

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde_json::{Map, Value};
 use tg_mesh::telemetry::Place;
+use tg_schemas::limits::MODEL_NAME;
 use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn, ModelInfo, ModelService};
 
 use crate::engine::tokens::{Counts, nanodollars};
@@ -86,6 +87,11 @@ pub struct Dialog {
 }
 
 impl Dialog {
+    /// Whether the model may call a tool.
+    pub(crate) fn offers_tools(&self) -> bool {
+        !self.tools.is_empty() && self.tool_choice.as_deref() != Some("none")
+    }
+
     /// The pictures of a turn.
     pub(crate) fn pictures_of(&self, turn: usize) -> impl Iterator<Item = &Picture> {
         let own = self.pictures.iter().filter(move |(at, _)| *at == turn);
@@ -157,6 +163,13 @@ impl Completion {
         self.nanodollars = nanodollars(usage).or(self.nanodollars);
     }
 
+    /// Notes the model as its provider names it. The asked name stays where that one is empty or too long for a name.
+    pub(crate) fn named(&mut self, model: &str) {
+        if (1..=MODEL_NAME).contains(&model.len()) {
+            model.clone_into(&mut self.model);
+        }
+    }
+
     /// Dollars that the provider says it cost.
     pub(crate) fn dollars(&self) -> Option<f64> {
         self.nanodollars.map(|nano| nano as f64 / 1e9)
@@ -180,16 +193,6 @@ pub enum ChatEvent {
     Thinking(String),
     /// The end; nothing follows.
     Done(Completion),
-}
-
-impl ChatEvent {
-    /// Characters of the piece.
-    pub(crate) fn characters(&self) -> usize {
-        match self {
-            Self::Delta(piece) | Self::Thinking(piece) => piece.chars().count(),
-            Self::Done(_) => 0,
-        }
-    }
 }
 
 /// Events of one answer: pieces, then exactly one [`ChatEvent::Done`], or an error that ends it.

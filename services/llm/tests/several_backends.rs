@@ -12,7 +12,7 @@ use tg_schemas::msg::{
     TextCompletionRequest, TextCompletionResponse, Usage,
 };
 use tg_schemas::processors::{ProcessorSpec, Reads, Spec};
-use tg_schemas::{Class, ErrorCode, Topic};
+use tg_schemas::{Class, ErrorCode, Topic, limits};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::RecordingConsumer;
 use tg_testkit::flow::{SOON, TestFlow, Wiring, topic};
@@ -282,7 +282,12 @@ async fn line_095_a_model_that_reads_too_little_is_not_asked(place: Place) {
         ScriptedModel::start(says("far")).await.unwrap(),
     ];
     let config = Config::new();
-    for (model, window) in [("scripted", 15_999), ("least", 16_000), ("few", 32_000)] {
+    for (model, window) in [
+        ("scripted", 15_999),
+        ("tiny", 1),
+        ("least", 16_000),
+        ("few", 32_000),
+    ] {
         let row = json!({ "context_window": window }).to_string();
         config.put("llm-model", model, &row);
     }
@@ -305,6 +310,26 @@ async fn line_095_a_model_that_reads_too_little_is_not_asked(place: Place) {
             "{model}"
         );
         assert_eq!(world.calls(), [calls, 0]);
+    }
+    // So it is with the models that may answer instead.
+    let instead = |model: &str, others: &[&str]| ChatCompletionRequest {
+        models: others.iter().map(|other| (*other).to_owned()).collect(),
+        ..about(model)
+    };
+    let told = world.chat(&instead("scripted", &["tiny"])).await;
+    assert_eq!(told.failure.as_deref(), Some("context_window_too_small"));
+    assert_eq!(told.error.unwrap().message, message);
+    let told = world.chat(&instead("scripted", &["tiny", "least"])).await;
+    assert_eq!((told.error, told.content.as_str()), (None, "near!"));
+    assert_eq!(world.calls(), [4, 0]);
+    for server in &world.servers {
+        server.set_rules(vec![Rule::always(Reply::status(401, "no"))]);
+    }
+    let told = world.chat(&instead("few", &["tiny", "least"])).await;
+    assert!(told.error.is_some(), "{told:?}");
+    let calls = world.servers.iter().flat_map(ScriptedModel::calls);
+    for call in calls {
+        assert!(call.body["model"] != "scripted" && call.body["model"] != "tiny");
     }
 }
 
@@ -395,6 +420,20 @@ async fn a_chat_has_turns_tools_and_the_name_of_who_answered(place: Place) {
     assert!(told.message.starts_with("messages: "), "{}", told.message);
 }
 
+/// The question was not too large.
+async fn an_answer_to_a_chat_that_is_too_long_is_the_fault_of_the_provider(place: Place) {
+    let long = "x".repeat(limits::MODEL_TEXT + 1);
+    let long = vec![Rule::always(Reply::text(long))];
+    let world = world(&place, long, says("far"), json!({})).await;
+    let error = world.chat(&about("scripted")).await.error.unwrap();
+    assert_eq!(error.code(), ErrorCode::Provider);
+    assert_eq!(
+        error.message,
+        "the answer of the model is longer than 15 MiB"
+    );
+    assert_eq!(world.calls(), [1, 0]);
+}
+
 /// Pictures of a turn reach the backend with its text, and the network of the system is looked at for nobody.
 async fn pictures_of_a_chat_reach_the_backend_and_private_addresses_are_not_asked(place: Place) {
     const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";
@@ -448,6 +487,7 @@ async fn line_110_health_has_a_row_for_each_model_that_is_asked_about(place: Pla
 }
 
 tg_testkit::on_both_buses!(
+    an_answer_to_a_chat_that_is_too_long_is_the_fault_of_the_provider,
     line_110_health_has_a_row_for_each_model_that_is_asked_about,
     pictures_of_a_chat_reach_the_backend_and_private_addresses_are_not_asked,
     line_151_one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general,

@@ -261,6 +261,9 @@ async fn costs_are_told_as_they_are_known(place: Place) {
     };
     let told = |texts: [&str; 3]| texts.map(|text| (!text.is_empty()).then(|| text.to_owned()));
     assert_eq!(headers("hi").await, told(["unknown", "", ""]));
+    let row = ("default", "llm-model", "one");
+    world.put(row, Some(json!({"local": true}))).await;
+    assert_eq!(headers("hi").await, told(["local", "0", "0"]));
     let price = json!({"input_price": 0.001, "output_price": 0.01});
     let row = ("default", "token-cost", "one");
     world.put(row, Some(price)).await;

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use super::chat_pictures::{self, ChatPictures};
 use super::counting::Counting;
 use super::wishes::{are_named, temperature_of};
+use super::written::Written;
 use super::{Rooms, usage};
 use crate::engine::repair::calls;
 use crate::engine::tokens::estimated;
@@ -101,11 +102,12 @@ impl ChatCompletion {
             Ok(request) => request,
             Err(error) => return out.send(refused(cx, self, None, error)).await,
         };
-        let asked = request.model.clone();
-        let asked = asked.as_deref();
-        if let Err(error) = self.rooms.check(cx, &self.provider_client, asked) {
+        if let Err(error) = self.rooms.check(cx, &self.provider_client, &mut request) {
+            let asked = request.model.as_deref();
             return out.send(refused(cx, self, asked, error)).await;
         }
+        let asked = request.model.clone();
+        let asked = asked.as_deref();
         // Nothing is reserved while others have the memory for pictures. It is held until the answer ends.
         let mut room = match self.pictures.room(cx, &request).await {
             Ok(room) => room,
@@ -173,42 +175,47 @@ impl ChatCompletion {
         let left = within(cx.deadline.left());
         let client = &self.provider_client.client;
         let mut events = client.open(request, left, &cx.cancel).await?;
-        let (mut text, mut thought, mut characters) = (String::new(), String::new(), 0);
+        let mut written = Written::default();
         let tools = request.dialog.as_deref().map(|dialog| &dialog.tools);
         let tools = tools.map(Vec::as_slice).unwrap_or_default();
         let mut may_call = may_call(request);
         while let Some(event) = events.next().await {
             let event = event?;
-            characters += event.characters();
-            counting.heard(characters);
+            let added = match &event {
+                ChatEvent::Delta(piece) => written.add(piece),
+                ChatEvent::Thinking(piece) => written.think(piece, !request.streaming),
+                ChatEvent::Done(_) => Ok(()),
+            };
+            counting.heard(written.characters);
+            added?;
             match event {
-                ChatEvent::Delta(piece) => {
-                    text += &piece;
-                    // What may be a call of a tool waits until that is known.
-                    if request.streaming && !(may_call && may_be_calls(&text)) {
+                // What may be a call of a tool waits until that is known.
+                ChatEvent::Delta(_) => {
+                    if request.streaming && !(may_call && may_be_calls(&written.text)) {
                         may_call = false;
-                        say(std::mem::take(&mut text), out).await?;
+                        say(written.take(), out).await?;
                     }
                 }
-                ChatEvent::Thinking(piece) => match request.streaming {
-                    true => think(piece, out).await?,
-                    false => thought += &piece,
-                },
+                ChatEvent::Thinking(piece) => {
+                    if request.streaming {
+                        think(piece, out).await?;
+                    }
+                }
                 ChatEvent::Done(mut completion) => {
-                    completion.characters = characters;
+                    completion.characters = written.characters;
                     if may_call && completion.tool_calls.is_empty() {
-                        completion.tool_calls = calls(&text, tools).unwrap_or_default();
+                        completion.tool_calls = calls(&written.text, tools).unwrap_or_default();
                         if !completion.tool_calls.is_empty() {
-                            text.clear();
+                            written.text.clear();
                         }
                     }
-                    if request.streaming && !text.is_empty() {
-                        say(std::mem::take(&mut text), out).await?;
+                    if request.streaming && !written.text.is_empty() {
+                        say(written.take(), out).await?;
                     }
                     provider_client::note(true);
                     let end = ChatCompletionResponse {
-                        thinking: thought,
-                        ..end(text, &completion)
+                        thinking: std::mem::take(&mut written.thinking),
+                        ..end(written.take(), &completion)
                     };
                     counting.answered(&completion).await;
                     out.send(end).await.map_err(Failed::Unheard)?;
@@ -222,9 +229,8 @@ impl ChatCompletion {
 
 /// Whether what the model writes may be a call of a tool.
 fn may_call(request: &ChatRequest) -> bool {
-    let is_open =
-        |dialog: &Dialog| !dialog.tools.is_empty() && dialog.tool_choice.as_deref() != Some("none");
-    request.format == Format::Text && request.dialog.as_deref().is_some_and(is_open)
+    let dialog = request.dialog.as_deref();
+    request.format == Format::Text && dialog.is_some_and(Dialog::offers_tools)
 }
 
 /// Why there is no answer.
@@ -294,15 +300,16 @@ fn refused(
     };
     let pause = error.pause();
     let pause = pause.map(|pause| pause.as_secs_f64().ceil().max(1.0) as i64);
+    let is_long = error == LlmError::LongAnswer;
+    let mut told = provider_client::failed(&of.provider_client, cx, model, error);
+    if is_long {
+        // `TooLarge` would blame the chat.
+        told = Error::new(ErrorCode::Provider, told.message);
+    }
     ChatCompletionResponse {
         failure: failure.map(str::to_owned),
         retry_after: pause,
-        error: Some(provider_client::failed(
-            &of.provider_client,
-            cx,
-            model,
-            error,
-        )),
+        error: Some(told),
         ..last()
     }
 }

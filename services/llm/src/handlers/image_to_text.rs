@@ -41,9 +41,9 @@ impl RequestHandler<ImageToTextRequest, ImageToTextResponse> for ImageToText {
         mut out: Responder<ImageToTextResponse>,
     ) -> Result<(), Error> {
         let _place = self.room.take(&cx, question.image.len()).await?;
-        let request = request(&cx, question)?;
+        let mut request = request(&cx, question)?;
+        self.rooms.check(&cx, &self.provider_client, &mut request)?;
         let asked = request.model.as_deref();
-        self.rooms.check(&cx, &self.provider_client, asked)?;
         let began = Instant::now();
         let client = &self.provider_client;
         let mut counting = Counting::begin(&self.calls, &cx, client, &request).await?;

@@ -8,6 +8,7 @@ use tg_mesh::{Cx, warn_of};
 
 use crate::engine::context::{Room, room};
 use crate::error::LlmError;
+use crate::model::ChatRequest;
 use crate::provider_client::ProviderClient;
 
 /// Config types that are watched for it.
@@ -33,17 +34,36 @@ impl Rooms {
         }
     }
 
-    /// Whether a model may be asked. The builtin reader reads what it is given.
+    /// Leaves out of a request the models that read too little, the first one and those after it alike. The builtin reader
+    /// reads what it is given.
+    ///
+    /// # Errors
+    /// [`LlmError::SmallWindow`] of the first model where none is left.
     pub(super) fn check(
         &self,
         cx: &Cx,
         client: &ProviderClient,
-        asked: Option<&str>,
+        request: &mut ChatRequest,
     ) -> Result<(), LlmError> {
         if client.origin.is_none() {
             return Ok(());
         }
-        let model = asked.unwrap_or(client.client.model().default_model());
+        let fits = |model: &str| self.fits(cx, client, model);
+        request
+            .fallbacks
+            .retain(|model| fits(model.as_str()).is_ok());
+        let usual = client.client.model().default_model();
+        if let Err(error) = fits(request.model.as_deref().unwrap_or(usual)) {
+            if request.fallbacks.is_empty() {
+                return Err(error);
+            }
+            request.model = Some(request.fallbacks.remove(0));
+        }
+        Ok(())
+    }
+
+    /// Whether a model may be asked.
+    fn fits(&self, cx: &Cx, client: &ProviderClient, model: &str) -> Result<(), LlmError> {
         let row = cx.config().get(cx.workspace(), MODEL_TYPE, model);
         let own = row.and_then(|row| {
             let told = said(&row);

@@ -113,11 +113,11 @@ impl TextCompletion {
         out: &mut Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         let thinks = question.thinking;
-        let request = request(cx, question)?;
-        let asked = request.model.as_deref();
+        let mut request = request(cx, question)?;
         if request.service.is_none() {
-            self.rooms.check(cx, &self.provider_client, asked)?;
+            self.rooms.check(cx, &self.provider_client, &mut request)?;
         }
+        let asked = request.model.as_deref();
         let began = Instant::now();
         let client = &self.provider_client;
         let mut counting = Counting::begin(&self.calls, cx, client, &request).await?;

@@ -13,7 +13,7 @@ use super::dialogs;
 use super::failure;
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
-use crate::model::{ChatModel, ChatRequest, ChatStream, Completion};
+use crate::model::{ChatModel, ChatRequest, ChatStream, Completion, Dialog};
 
 const VERSION: &str = "2023-06-01";
 /// The dialect demands a limit; this one every current model allows.
@@ -62,6 +62,11 @@ impl ChatModel for Anthropic {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatStream, LlmError> {
+        let dialog = request.dialog.as_deref();
+        if request.format.object().is_some() && dialog.is_some_and(Dialog::offers_tools) {
+            // The forced call that a schema becomes leaves no choice of another tool.
+            return Err(LlmError::SchemaAndTools);
+        }
         let model = request.model.as_deref().unwrap_or(&self.model);
         let url = format!("{}/v1/messages", self.base_url);
         let response = self
@@ -239,7 +244,7 @@ impl Answer {
 
     /// As a request wants it read.
     pub(super) fn of(mut self, request: &ChatRequest) -> Self {
-        let has_tools = |dialog: &crate::model::Dialog| !dialog.tools.is_empty();
+        let has_tools = |dialog: &Dialog| !dialog.tools.is_empty();
         let is_dialog = request.dialog.as_deref().is_some_and(has_tools);
         self.calls = (is_dialog && request.format.object().is_none()).then(Calls::default);
         self
@@ -263,7 +268,7 @@ impl Answer {
 
     fn note(&mut self, model: Option<String>, usage: Option<Value>) {
         if let Some(model) = model {
-            self.completion.model = model;
+            self.completion.named(&model);
         }
         self.completion.count(usage.as_ref());
     }

@@ -107,7 +107,7 @@ pub(super) fn ollama(dialog: &Dialog, body: &mut Value) {
         own
     };
     body["messages"] = dialog.turns.iter().enumerate().map(turn).collect();
-    if !dialog.tools.is_empty() && dialog.tool_choice.as_deref() != Some("none") {
+    if dialog.offers_tools() {
         body["tools"] = openai_tools(dialog).into();
     }
     let options = &mut body["options"];

@@ -158,7 +158,7 @@ impl Answer {
             return Err(failure::in_stream(&error));
         }
         if let Some(model) = line.model {
-            self.completion.model = model;
+            self.completion.named(&model);
         }
         if line.done {
             self.ended = true;

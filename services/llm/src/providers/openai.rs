@@ -266,7 +266,7 @@ impl Answer {
             return Err(error);
         }
         if let Some(model) = text(body, "model") {
-            model.clone_into(&mut self.completion.model);
+            self.completion.named(model);
         }
         self.completion.count(body.get("usage"));
         let Some(choice) = choice else {
@@ -335,9 +335,7 @@ impl Dialect for Answer {
             _ => {}
         }
         if let Some((model, text)) = plain::piece(data) {
-            if !model.is_empty() {
-                (*model).clone_into(&mut self.completion.model);
-            }
+            self.completion.named(&model);
             (self.begun, self.spoke) = (true, true);
             return Ok(Said::Thinking(String::new(), text));
         }

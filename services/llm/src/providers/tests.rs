@@ -4,16 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use serde_json::json;
+use serde_json::{Value, json};
 use tg_provider_http::{Cause, Outage, Secret};
+use tg_schemas::ErrorCode;
+use tg_schemas::limits::MODEL_NAME;
+use tg_schemas::msg::{ChatTool, ChatTurn};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
 use tokio_util::sync::CancellationToken;
 
-use super::{Anthropic, Ollama, OpenAi};
+use super::reading::Dialect;
+use super::{Anthropic, Ollama, OpenAi, anthropic, ollama, openai};
 use crate::completer::Completer;
 use crate::engine::router::pauses::Policy;
 use crate::error::LlmError;
-use crate::model::{ChatEvent, ChatModel, ChatRequest, Completion, Format};
+use crate::model::{ChatEvent, ChatModel, ChatRequest, Completion, Dialog, Format};
 
 const BOUND: Duration = Duration::from_secs(60);
 const KEY: &str = "sk-very-secret";
@@ -141,6 +145,74 @@ async fn a_schema_reaches_every_provider() {
     assert_eq!(calls[0].body["max_tokens"], 9);
     assert_eq!(calls[2].body["max_tokens"], 9);
     assert_eq!(calls[4].body["options"]["num_predict"], 9);
+}
+
+/// The model that an answer names.
+fn named(mut answer: impl Dialect, said: &Value) -> String {
+    answer.read(&said.to_string()).unwrap();
+    answer.completion().model
+}
+
+#[test]
+fn an_answer_keeps_the_asked_name_where_the_provider_sends_one_that_is_too_long() {
+    for length in [MODEL_NAME, MODEL_NAME + 1] {
+        let name = "n".repeat(length);
+        let expected = |asked: &str| match length {
+            MODEL_NAME => name.clone(),
+            _ => asked.to_owned(),
+        };
+        let piece = json!({"model": name, "choices": [{"delta": {"content": "x"}}]});
+        let end = json!({"model": name, "choices": [], "usage": {}});
+        for said in [piece, end] {
+            assert_eq!(named(openai::Answer::new("m"), &said), expected("m"));
+        }
+        let start = json!({"type": "message_start", "message": {"model": name}});
+        assert_eq!(named(anthropic::Answer::new("m"), &start), expected("m"));
+        let line = json!({"model": name, "message": {"content": "x"}});
+        assert_eq!(named(ollama::Answer::default(), &line), expected(""));
+    }
+}
+
+/// A schema is a forced call of a tool there, which would leave out the tools of the chat.
+#[tokio::test]
+async fn anthropic_refuses_a_schema_where_a_tool_may_be_called_and_others_are_sent_both() {
+    let server = ScriptedModel::start(vec![Rule::always(Reply::text("{}"))])
+        .await
+        .unwrap();
+    let schema = json!({"type": "object", "properties": {}});
+    let request = |choice: Option<&str>| ChatRequest {
+        format: Format::Schema(schema.as_object().unwrap().clone()),
+        dialog: Some(Arc::new(Dialog {
+            turns: vec![ChatTurn {
+                role: "user".to_owned(),
+                content: "go".to_owned(),
+                ..ChatTurn::default()
+            }],
+            tools: vec![ChatTool {
+                name: "add".to_owned(),
+                ..ChatTool::default()
+            }],
+            tool_choice: choice.map(str::to_owned),
+            ..Dialog::default()
+        })),
+        ..ask(false)
+    };
+    let models = providers(&server);
+    for choice in [None, Some("auto"), Some("add")] {
+        let (_, error) = run(&models[1], &request(choice)).await.unwrap_err();
+        assert_eq!(error, LlmError::SchemaAndTools, "{choice:?}");
+    }
+    assert_eq!(server.count(), 0);
+    let told = tg_schemas::Error::from(LlmError::SchemaAndTools);
+    assert_eq!(told.code(), ErrorCode::BadRequest);
+    let says = |word: &str| told.message.contains(word);
+    assert!(says("response_format") && says("tools"), "{told:?}");
+    run(&models[1], &request(Some("none"))).await.unwrap();
+    run(&models[0], &request(None)).await.unwrap();
+    let calls = server.calls();
+    assert_eq!(calls[0].body["tool_choice"]["name"], "answer");
+    assert_eq!(calls[1].body["tools"][0]["function"]["name"], "add");
+    assert_eq!(calls[1].body["response_format"]["type"], "json_schema");
 }
 
 #[tokio::test]

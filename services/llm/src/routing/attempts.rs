@@ -52,6 +52,7 @@ pub(crate) fn judged(error: &LlmError, streaming: bool) -> Judged {
         | LlmError::Malformed
         | LlmError::Interrupted
         | LlmError::Withheld
+        | LlmError::SchemaAndTools
         | LlmError::Unsupported => Judged::Elsewhere,
         _ => Judged::Final,
     }

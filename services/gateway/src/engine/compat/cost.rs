@@ -2,7 +2,12 @@
 
 use serde_json::{Value, json};
 use tg_schemas::operations::decimal;
-pub(crate) use tg_schemas::price::{Price, ROWS as PRICES};
+pub(crate) use tg_schemas::price::{MODELS, Price, ROWS as PRICES, is_local};
+
+/// The source of a cost that is not known.
+const UNKNOWN: &str = "unknown";
+/// The sources of a cost that is known, at least in part.
+const KNOWN: &[&str] = &["upstream", "table", "local", "mixed"];
 
 /// Dollars of a call, by its usage.
 fn of(price: Price, usage: &Value) -> f64 {
@@ -26,12 +31,20 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Of a call: what its provider said, else by a price, where there is one. `rate`: euros for a dollar; 0: not set.
-    pub(crate) fn of(told: Option<f64>, price: Option<Price>, usage: &Value, rate: f64) -> Self {
+    /// Of a call: what its provider said, else by a price, where there is one, else nothing for a local model. `rate`: euros
+    /// for a dollar; 0: not set.
+    pub(crate) fn of(
+        told: Option<f64>,
+        price: Option<Price>,
+        is_local: bool,
+        usage: &Value,
+        rate: f64,
+    ) -> Self {
         let (source, dollars) = match (told, price) {
             (Some(told), _) if told.is_finite() && told >= 0.0 => ("upstream", Some(told)),
             (_, Some(price)) => ("table", Some(of(price, usage))),
-            (_, None) => ("unknown", None),
+            (_, None) if is_local => ("local", Some(0.0)),
+            (_, None) => (UNKNOWN, None),
         };
         Self {
             source,
@@ -43,15 +56,16 @@ impl Cost {
         }
     }
 
-    /// Of a run of an agent, which reports it by itself.
+    /// Of a run of an agent, which reports it by itself. An unknown cost has no amounts.
     pub(crate) fn reported(cost: &Value) -> Self {
-        let amount = |key: &str| cost[key].as_f64().map(decimal);
+        let source = cost["source"].as_str().unwrap_or(UNKNOWN);
+        let source = KNOWN.iter().copied().find(|known| *known == source);
+        let amount = |key: &str| {
+            let amount = cost[key].as_f64().filter(|_| source.is_some());
+            amount.map(decimal)
+        };
         Self {
-            source: match cost["source"].as_str() {
-                Some("upstream") => "upstream",
-                Some("table") => "table",
-                _ => "unknown",
-            },
+            source: source.unwrap_or(UNKNOWN),
             usd: amount("usd"),
             eur: amount("eur"),
             sub_calls: cost["sub_calls"].as_i64().unwrap_or(1),
@@ -103,22 +117,25 @@ mod tests {
     fn a_price_and_a_usage_make_a_plain_decimal() {
         let price = Price::read(r#"{"input_price": 0.000001, "output_price": 0.00001}"#);
         let usage = json!({"input": 1000, "output": 20, "cache_read": 0});
-        let cost = Cost::of(None, price, &usage, 0.0);
+        let cost = Cost::of(None, price, false, &usage, 0.0);
         assert_eq!(cost.headers()[2], ("spass-cost-usd", "0.0012".to_owned()));
         assert_eq!(
             cost.json(),
             json!({"source": "table", "sub_calls": 1, "usd": "0.0012"})
         );
-        let unknown = Cost::of(None, None, &usage, 0.9);
+        let unknown = Cost::of(None, None, false, &usage, 0.9);
         assert_eq!(unknown.headers()[0].1, "unknown");
         assert_eq!(unknown.headers().len(), 2);
         let cached =
             Price::read(r#"{"input_price": 1, "output_price": 0, "cache_read_price": 0.5}"#);
         let usage = json!({"input": 4, "output": 0, "cache_read": 2});
-        assert_eq!(Cost::of(None, cached, &usage, 0.0).json()["usd"], "3");
+        assert_eq!(
+            Cost::of(None, cached, false, &usage, 0.0).json()["usd"],
+            "3"
+        );
         // What the provider says wins, and is told in euros where a rate is set.
         assert_eq!(
-            Cost::of(Some(0.5), cached, &usage, 0.9).json(),
+            Cost::of(Some(0.5), cached, false, &usage, 0.9).json(),
             json!({"source": "upstream", "sub_calls": 1, "usd": "0.5", "eur": "0.45"})
         );
         assert_eq!(
@@ -132,5 +149,34 @@ mod tests {
         assert_eq!(Price::read("x"), None);
         let run = json!({"source": "table", "usd": 0.5, "sub_calls": 3});
         assert_eq!(Cost::reported(&run).json(), run_told());
+    }
+
+    #[test]
+    fn line_045_a_local_model_costs_nothing_unless_a_price_or_its_provider_says_more() {
+        let usage = json!({"input": 4, "output": 2});
+        let local = Cost::of(None, None, true, &usage, 0.5).json();
+        let free = json!({"source": "local", "sub_calls": 1, "usd": "0", "eur": "0"});
+        assert_eq!(local, free);
+        let price = Price::read(r#"{"input_price": 1, "output_price": 1}"#);
+        let source = |told, price| Cost::of(told, price, true, &usage, 0.0).json();
+        assert_eq!(source(None, price)["source"], "table");
+        assert_eq!(source(Some(0.5), price)["source"], "upstream");
+    }
+
+    #[test]
+    fn line_045_a_run_keeps_the_source_it_reports_and_an_unknown_cost_has_no_amounts() {
+        let reported = |source: &str| {
+            let cost = json!({"source": source, "usd": 0.5, "eur": 0.25, "sub_calls": 2});
+            Cost::reported(&cost).json()
+        };
+        for source in ["upstream", "table", "local", "mixed"] {
+            let sent = json!({"source": source, "usd": "0.5", "eur": "0.25", "sub_calls": 2});
+            assert_eq!(reported(source), sent);
+        }
+        let unknown = json!({"source": "unknown", "sub_calls": 2});
+        assert_eq!(
+            (reported("unknown"), reported("guessed")),
+            (unknown.clone(), unknown)
+        );
     }
 }

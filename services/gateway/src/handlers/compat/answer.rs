@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{failure, part};
 use crate::engine::compat::agents;
-use crate::engine::compat::cost::{Cost, HEADERS as COST_HEADERS, PRICES, Price};
+use crate::engine::compat::cost::{Cost, HEADERS as COST_HEADERS, MODELS, PRICES, Price, is_local};
 use crate::engine::compat::dialect::{Dialect, Head};
 use crate::engine::compat::errors::CompatError;
 use crate::engine::translate::Body;
@@ -118,9 +118,13 @@ impl<D: Dialect> Answer<D> {
             Price::read(&row)
         };
         let price = model.and_then(price).or_else(|| price(&self.head.model));
+        let row = |model: &str| config.get(&self.workspace, MODELS, model);
+        let row = model.and_then(row).or_else(|| row(&self.head.model));
+        let is_local = row.is_some_and(|row| is_local(&row));
         let told = body.get("cost").and_then(Value::as_f64);
         let usage = body.get("usage").unwrap_or(&Value::Null);
-        Cost::of(told, price, usage, self.app.options.settings.usd_eur_rate)
+        let rate = self.app.options.settings.usd_eur_rate;
+        Cost::of(told, price, is_local, usage, rate)
     }
 
     /// All of it, once the last part is there.
