@@ -123,6 +123,7 @@ const OTHERS: &[(&str, &[(&str, &str)])] = &[
             ("cli/src/commands/graph/loaded_from.rs", "LARGEST"),
             ("cli/src/commands/workspace/import/documents.rs", "WHOLE"),
             ("cli/src/content.rs", "WHOLE"),
+            ("crates/bus/src/embedded/store.rs", "BODIES_ALONE"),
             ("services/gateway/src/budget.rs", "LARGE"),
         ],
     ),
