@@ -34,6 +34,10 @@ fn told(frame: &Value) -> Vec<Say> {
             let one = json!({"name": "greeter", "description": "Greets.", "types": ["textinput"], "agent": false});
             vec![reply(json!({"listeners": [one]}), true)]
         }
+        (Some("list-refused-listeners"), _) => {
+            let one = json!({"name": "mute", "why": "the description is required"});
+            vec![reply(json!({"refused": [one]}), true)]
+        }
         (Some("send-message"), Some("greeter")) => vec![
             reply(json!({"thread": THREAD, "end-of-stream": false}), false),
             reply(
@@ -115,6 +119,7 @@ async fn line_150_a_script_is_followed() {
     let line = |target: &str| json!({"text": "hi", "target": target});
     let expected = [
         ("list-listeners", "", none()),
+        ("list-refused-listeners", "", none()),
         ("send-message", "", line("greeter")),
         ("send-message", THREAD, line("nobody")),
         ("close-thread", THREAD, none()),
@@ -134,7 +139,8 @@ async fn line_150_a_script_is_followed() {
     ] {
         assert!(talk.contains(said), "{said} is not in {talk}");
     }
-    let shown = "greeter  Greets.\n[greeter] hello you\n[system] No.\n[system] No.\n";
+    let shown = "greeter  Greets.\nleft out: mute: the description is required\n[greeter] hello you\n\
+                 [system] No.\n[system] No.\n";
     assert_eq!(ran.printed(), shown);
 }
 

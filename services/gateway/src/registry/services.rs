@@ -364,6 +364,8 @@ pub(super) const SERVICES: &[Service] = &[
                 Needs("agent"),
                 &["send-message", "list-listeners", "close-thread"],
             ),
+            // Why a row cannot be used may repeat what it says.
+            (Needs("config:read"), &["list-refused-listeners"]),
             (Needs("iam:admin"), &["show-thread"]),
         ],
     },

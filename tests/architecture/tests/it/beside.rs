@@ -419,7 +419,7 @@ const RULES: &[Rule] = &[
                 "workspaces with a turn; each turn is a request in progress",
             ),
             (
-                "services/threads/src/handlers/pumping.rs",
+                "services/threads/src/handlers/workspaces.rs",
                 "pumps of workspaces, of no more than its bound",
             ),
         ],
