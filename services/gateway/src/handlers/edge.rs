@@ -96,7 +96,8 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
 
 /// Refuses a header that the endpoint would pass by, where a client relies on it: `X-On-Disconnect`.
 pub(crate) async fn check_leave(request: Request, next: Next) -> Response {
-    match surface::must_not_detach(request.uri().path(), request.headers()) {
+    let checked = surface::must_not_detach(request.uri().path(), request.headers());
+    match checked {
         Ok(()) => next.run(request).await,
         Err(error) => refused(&request, error),
     }
