@@ -182,6 +182,8 @@ impl World {
                 processors::knowledge::KNOWLEDGE,
                 knowledge(fakes.put.clone()),
             ),
+            Processor::new(processors::threads::PROCESSOR)
+                .serves(processors::threads::THREADS, listeners()),
             Processor::new(processors::librarian::PROCESSOR).serves(
                 processors::librarian::LIBRARIAN,
                 library(fakes.loaded.clone()),
