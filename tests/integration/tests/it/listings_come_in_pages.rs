@@ -371,7 +371,7 @@ impl Client {
             let row = json!({"type": "paged", "key": name, "value": "{}"});
             let listener = json!({"description": "d", "types": {"textinput": {}}});
             let listener = json!({"type": "listener", "key": name, "value": listener.to_string()});
-            let key = format!("refused-{name}");
+            let key = format!("refused/{name}");
             let refused = json!({"type": "listener", "key": key, "value": "{}"});
             let rows = json!({"values": [row, listener, refused]});
             self.good("config", about("put", rows)).await?;
