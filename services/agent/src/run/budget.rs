@@ -9,6 +9,7 @@ use chrono::DateTime;
 use tg_clients::model_calls::key_of;
 use tg_mesh::tg_bus::pause::doubled;
 use tg_mesh::{Cx, clock};
+use tg_schemas::msg::AgentRun;
 use tokio::time::Instant;
 
 use super::Agent;
@@ -138,7 +139,7 @@ impl StepExecution {
     }
 
     /// What binds the next call.
-    fn bounds(&self, today: &str) -> Vec<Bound> {
+    pub(super) fn bounds(&self, today: &str) -> Vec<Bound> {
         bounds_of(self.budgets(), today, self.seconds())
     }
 
@@ -146,23 +147,23 @@ impl StepExecution {
         prices::price(&self.cx, model)
     }
 
-    /// What the next call of the model may cost: by the price of the one that answered last, else by the highest.
-    fn likely(&self) -> Amount {
+    /// What the next call of the model may cost in a run: by the price of the one that answered last, else by the highest.
+    pub(super) fn likely(&self, run: &AgentRun) -> Amount {
         let dear = |price: &Amount| price.nanodollars;
-        match self.run.model.as_str() {
+        match run.model.as_str() {
             "" => {
                 let prices = prices::all(&self.cx);
                 let likely = prices
                     .iter()
-                    .map(|price| budget::model_call(&self.run, Some(price)));
+                    .map(|price| budget::model_call(run, Some(price)));
                 let dearest = likely.max_by_key(dear);
-                dearest.unwrap_or_else(|| budget::model_call(&self.run, None))
+                dearest.unwrap_or_else(|| budget::model_call(run, None))
             }
-            model => budget::model_call(&self.run, self.price(model).as_ref()),
+            model => budget::model_call(run, self.price(model).as_ref()),
         }
     }
 
-    fn numbered(&self, step: u32, (kind, nth): (CallKind, u32)) -> Call {
+    pub(super) fn numbered(&self, step: u32, (kind, nth): (CallKind, u32)) -> Call {
         Call {
             run: self.run.run.clone(),
             step,
@@ -176,6 +177,9 @@ impl StepExecution {
         if self.playback.is_none() {
             self.settle_router().await?;
         }
+        if self.is_reserved() {
+            return Ok(None);
+        }
         self.no_ask(0, true).await
     }
 
@@ -186,7 +190,7 @@ impl StepExecution {
             return Ok(None);
         }
         let like = (Scope::Model, self.run.model.clone());
-        let (call, likely) = ((CallKind::Model, nth), self.likely());
+        let (call, likely) = ((CallKind::Model, nth), self.likely(&self.run));
         match waits {
             true => self.reserve_soon(call, likely, like).await,
             false => self.reserve(call, likely, like).await,
@@ -297,6 +301,12 @@ impl StepExecution {
             let by = (Scope::Tool, String::new());
             self.count(call, by, Amount::default()).await?;
         }
+        if self.is_reserved() {
+            // The step before reserved a call of the model that is not made.
+            let call = self.numbered(self.step, (CallKind::Model, 0));
+            let by = (Scope::Model, String::new());
+            self.count(call, by, Amount::default()).await?;
+        }
         let last = &self.asks.last;
         match self.asks.models {
             0 => Ok(()),
@@ -388,7 +398,12 @@ impl StepExecution {
     }
 
     /// What is reserved for a call. `None`: nothing binds it.
-    fn reservation(&self, amount: Amount, like: (Scope, String), now: i64) -> Option<Reservation> {
+    pub(super) fn reservation(
+        &self,
+        amount: Amount,
+        like: (Scope, String),
+        now: i64,
+    ) -> Option<Reservation> {
         let day = today();
         let bounds = self.bounds(&day);
         if bounds.is_empty() {
