@@ -59,3 +59,51 @@ impl Observed {
         told::keep(tx, run, &self.told, now_ms).map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::super::SqliteLedger;
+    use super::*;
+    use crate::engine::decision::{Decision, Taken};
+    use crate::engine::usage::{Amount, Scope};
+    use crate::store::{Account, Call, CallKind, Decided, IsOver, LedgerStore, Reservation};
+
+    /// Each is done when it is first polled: it has not waited for another thread.
+    #[test]
+    fn what_is_reserved_is_committed_on_the_asking_thread() {
+        let ledger = SqliteLedger::in_memory().unwrap();
+        let key = RunKey {
+            run: "r".into(),
+            is_over: IsOver::when(|| false),
+        };
+        let next = Reservation {
+            account: Account::default(),
+            amount: Amount::default(),
+            like: (Scope::Model, String::new()),
+            bounds: Vec::new(),
+            expires_ms: 1000,
+            day: "2026-11-27".into(),
+            waits: false,
+        };
+        let of_step = |step: u32| Call {
+            run: "r".into(),
+            step,
+            kind: CallKind::Model,
+            nth: 0,
+        };
+        let first = ledger.reserve(&of_step(1), &next, 1).now_or_never();
+        assert_eq!(first.unwrap().unwrap(), None);
+        let decision = Decision::of(Taken::Answer { text: "x".into() });
+        let tool = (of_step(2), next.clone());
+        let decided = ledger.decide_and_reserve(&key, 1, &decision, &[], &tool, 1);
+        let decided = decided.now_or_never().unwrap();
+        assert_eq!(decided.unwrap(), Decided::Fits);
+        let (seen, model) = (Observation::default(), (of_step(3), next));
+        let none: [Counted; 0] = [];
+        let with = (&none[..], &model);
+        let observed = ledger.observe_and_reserve(&key, 1, &seen, Told::default(), with, 1);
+        assert!(observed.now_or_never().unwrap().unwrap());
+    }
+}
