@@ -5,7 +5,6 @@ use tg_mesh::clock;
 use tg_provenance::Event;
 use tg_schemas::msg::AgentRun;
 
-use super::day::today;
 use super::execution::StepExecution;
 use crate::engine::bounds::own_steps;
 use crate::engine::decision::{Decision, Observation};
@@ -57,7 +56,7 @@ impl StepExecution {
         if !goes_on || self.relay.is_some() || self.playback.is_some() {
             return None;
         }
-        if self.cx.cancel.is_cancelled() || self.bounds(&today()).is_empty() {
+        if self.cx.cancel.is_cancelled() || !self.is_bound() {
             return None;
         }
         let chain = promised.map(|all| self.head_of(all));

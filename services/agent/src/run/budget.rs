@@ -43,11 +43,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// # Errors
 /// The workspace's own row cannot be read; the error names the field.
 pub(crate) fn budgets_of(agent: &Agent, cx: &Cx) -> Result<Budgets, AgentError> {
-    let usual = agent.options.budgets();
-    match cx.config().get(cx.workspace(), OWN.0, OWN.1) {
-        Some(row) => usual.with(&row).map_err(AgentError::Budget),
-        None => Ok(usual),
+    let (usual, workspace) = (agent.options.budgets(), cx.workspace());
+    let rows = [cx.config().values(workspace, OWN.0)];
+    let Some(row) = rows[0].get(OWN.1) else {
+        return Ok(usual);
+    };
+    if let Some(known) = agent.budgets.get(workspace, &rows) {
+        return Ok(*known);
     }
+    let read = usual.with(row).map_err(AgentError::Budget)?;
+    agent.budgets.put(workspace, rows.into(), read);
+    Ok(read)
 }
 
 /// Whom calls of a run are counted for, on behalf of who sent the message.
@@ -76,27 +82,32 @@ pub(super) fn bounds_of(budgets: Budgets, today: &str, seconds: u64) -> Vec<Boun
         key,
         workspace,
     } = budgets;
-    let share = |whose: &str, share: &budget::Share| {
-        let since = share.per.since(today);
-        let whose = format!("the budget of {whose} for the {}", share.per.as_str());
-        (share.budget, since, whose)
+    // Most runs have no bound, and are asked for it several times in a step.
+    let share = |scope: Scope, whose: &str, share: &budget::Share| {
+        share.budget.binds().then(|| Bound {
+            scope,
+            since: share.per.since(today),
+            budget: share.budget,
+            seconds: None,
+            whose: format!("the budget of {whose} for the {}", share.per.as_str()),
+        })
     };
-    let whole = |whose: &str, budget: Budget| (budget, String::new(), whose.to_owned());
+    let whole = |scope: Scope, whose: &str, budget: Budget| {
+        budget.binds().then(|| Bound {
+            scope,
+            since: String::new(),
+            budget,
+            seconds: (scope == Scope::Run).then_some(seconds),
+            whose: whose.to_owned(),
+        })
+    };
     let all = [
-        (Scope::Run, whole("its budget", run)),
-        (Scope::Session, whole("the budget of its session", session)),
-        (Scope::Key, share("its key", &key)),
-        (Scope::Workspace, share("its workspace", &workspace)),
+        whole(Scope::Run, "its budget", run),
+        whole(Scope::Session, "the budget of its session", session),
+        share(Scope::Key, "its key", &key),
+        share(Scope::Workspace, "its workspace", &workspace),
     ];
-    let binding = all.into_iter().filter(|(_, (budget, ..))| budget.binds());
-    let bounds = binding.map(|(scope, (budget, since, whose))| Bound {
-        scope,
-        since,
-        budget,
-        seconds: (scope == Scope::Run).then_some(seconds),
-        whose,
-    });
-    bounds.collect()
+    all.into_iter().flatten().collect()
 }
 
 /// The tool that is about to be called, unless a guard has it not called.
@@ -138,9 +149,9 @@ impl StepExecution {
         account_of(&self.cx, run, &self.run.conversation, agent)
     }
 
-    /// What binds the next call.
-    pub(super) fn bounds(&self, today: &str) -> Vec<Bound> {
-        bounds_of(self.budgets(), today, self.seconds())
+    /// Whether anything binds calls of the run.
+    pub(super) fn is_bound(&self) -> bool {
+        self.budgets().bind()
     }
 
     fn price(&self, model: &str) -> Option<Price> {
@@ -186,7 +197,7 @@ impl StepExecution {
     /// Waits for others where the run has reserved nothing itself that is not settled.
     async fn no_ask(&self, nth: u32, waits: bool) -> Result<Option<Exhausted>, Stop> {
         // What it is likely to cost is looked for only then: a workspace may have hundreds of prices.
-        if self.playback.is_none() && self.bounds(&today()).is_empty() {
+        if self.playback.is_none() && !self.is_bound() {
             return Ok(None);
         }
         let like = (Scope::Model, self.run.model.clone());
@@ -404,11 +415,12 @@ impl StepExecution {
         like: (Scope, String),
         now: i64,
     ) -> Option<Reservation> {
-        let day = today();
-        let bounds = self.bounds(&day);
-        if bounds.is_empty() {
+        let budgets = self.budgets();
+        if !budgets.bind() {
             return None;
         }
+        let day = today();
+        let bounds = bounds_of(budgets, &day, self.seconds());
         let deadline = i64::try_from(self.cx.deadline.millis()).unwrap_or(i64::MAX);
         Some(Reservation {
             account: self.account(),
@@ -534,9 +546,9 @@ impl StepExecution {
         if !seen.called {
             // What was reserved for a call that was not made is free again.
             let by = (Scope::Tool, String::new());
-            return match self.bounds(&today()).is_empty() {
-                true => None,
-                false => self.took(call, by, Amount::default()),
+            return match self.is_bound() {
+                true => self.took(call, by, Amount::default()),
+                false => None,
             };
         }
         let amount = Amount {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tg_mesh::{Ask, clock};
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun, AgentRunStep};
@@ -74,6 +75,30 @@ async fn a_budget_that_cannot_be_read_begins_no_run(place: Place) {
         assert!(error.message.starts_with(names), "{}", error.message);
         assert_eq!(world.calls(), 0);
     }
+}
+
+/// Neither what was read of a row before nor that there was none is remembered.
+async fn a_row_that_changes_binds_the_next_run(place: Place) {
+    let world = world(&place, r#"{"tokens": 5}"#, ADD).await;
+    stopped(&world, false, "Stopped by its budget (tokens): 0 of 5").await;
+    let change = async |row: Option<Value>| {
+        let applied = world
+            .config
+            .apply(&world.mesh, "agent", "budget", row.as_ref());
+        applied.await;
+        let chunks = world.run(&question("again", false)).await;
+        let last = chunks.last().expect("an end").clone();
+        (last.content, world.tools.asked.lock().len())
+    };
+    for (most, asked) in [(1, 1), (2, 3)] {
+        let (text, calls) = change(Some(json!({"tool_calls": most}))).await;
+        let why = format!("Stopped by its budget (tool-calls): all {most} calls");
+        assert!(text.starts_with(&why), "{text}");
+        assert_eq!(calls, asked);
+    }
+    // Nothing binds it but its iterations.
+    let (text, _) = change(None).await;
+    assert!(!text.starts_with("Stopped by its budget"), "{text}");
 }
 
 /// A question that lets the model write more than is left asks no model.
@@ -466,6 +491,7 @@ tg_testkit::on_both_buses!(
     what_is_reserved_and_not_asked_is_free_again,
     the_last_iteration_reserves_for_no_other,
     tokens,
+    a_row_that_changes_binds_the_next_run,
     a_stated_reply_is_reserved_whole,
     tokens_for_no_call_at_all,
     money,
