@@ -74,7 +74,7 @@ impl StepExecution {
         Some((Box::new(next), (call, reservation)))
     }
 
-    /// Whether the step before this one reserved the first call of the model; said once.
+    /// Whether the step before this one reserved the first call of the model; once, as far as this process knows.
     pub(super) fn is_reserved(&self) -> bool {
         self.playback.is_none() && self.agent.leases.is_reserved(&self.run.run, self.step)
     }

@@ -175,7 +175,7 @@ impl StepLeases {
         self.state.lock().reserved.add((run.into(), step));
     }
 
-    /// Whether it is, as far as this process knows; said once.
+    /// Whether it is, as far as this process knows. The second answer is no.
     pub(crate) fn is_reserved(&self, run: &str, step: u32) -> bool {
         let mut state = self.state.lock();
         state.reserved.set.remove(&(run.into(), step))

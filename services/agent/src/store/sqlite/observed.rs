@@ -38,12 +38,12 @@ impl Observed {
         self.text.len().saturating_add(told::bytes(&self.told))
     }
 
-    /// The workspace, and bytes of what its runs told that are kept.
+    /// The workspace, and how many bytes of what its runs streamed are kept.
     pub(super) fn keeps(&self) -> (String, u64) {
         (self.told.workspace.clone(), self.told.keep)
     }
 
-    /// Keeps it; whether the workspace has told more than is kept. `None`: the workspace has ended.
+    /// Keeps it; whether the workspace has streamed more than is kept. `None`: the workspace has ended.
     pub(super) fn keep(
         &self,
         tx: &Transaction<'_>,
