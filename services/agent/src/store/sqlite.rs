@@ -1,6 +1,5 @@
 //! The ledger in one SQLite file. Here is each transaction; its statements are in the files below, by table.
 
-mod amounts;
 mod call_store;
 mod calls;
 mod confirmations;

@@ -3,7 +3,6 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Row, Transaction, params};
 
-use super::amounts::counted;
 use crate::engine::usage::{Amount, Scope};
 use crate::store::{Account, Bound};
 
@@ -22,11 +21,12 @@ pub(super) fn of_bounds(
     let mut open = tx.prepare_cached(OPEN)?;
     let mut rows = open.query(params![account.workspace, now_ms])?;
     while let Some(row) = rows.next()? {
+        let count = |at: usize| row.get(at).map(|kept: i64| u64::try_from(kept).unwrap_or(0));
         let reserved = Amount {
-            tool_calls: counted(row, 4)?,
-            in_token: counted(row, 5)?,
-            out_token: counted(row, 6)?,
-            nanodollars: counted(row, 7)?,
+            tool_calls: count(4)?,
+            in_token: count(5)?,
+            out_token: count(6)?,
+            nanodollars: count(7)?,
             ..Amount::default()
         };
         for (sum, bound) in sums.iter_mut().zip(bounds) {

@@ -5,7 +5,6 @@ use tg_mesh::clock;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
-use super::amounts::{MOST, amount, counted, kept};
 use super::{open_calls, steps};
 use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Spent;
@@ -41,6 +40,34 @@ pub(super) fn kind(number: u32) -> (CallKind, u32) {
         _ => CallKind::Summary,
     };
     (kind, number / KINDS)
+}
+
+/// Most that is kept of a count, so that no sum of them is larger than an integer of SQLite, whatever a provider says.
+const MOST: i64 = 1 << 53;
+
+/// A count as it is kept.
+fn kept(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(MOST).min(MOST)
+}
+
+fn counted(row: &Row<'_>, at: usize) -> Result<u64, tg_storage::rusqlite::Error> {
+    let count: Option<i64> = row.get(at)?;
+    Ok(count
+        .and_then(|count| u64::try_from(count).ok())
+        .unwrap_or(0))
+}
+
+/// Sums from a column on: calls of models and tools, tokens in and out, money, time.
+fn amount(row: &Row<'_>, at: usize) -> Result<Amount, tg_storage::rusqlite::Error> {
+    Ok(Amount {
+        model_calls: counted(row, at)?,
+        tool_calls: counted(row, at + 1)?,
+        in_token: counted(row, at + 2)?,
+        out_token: counted(row, at + 3)?,
+        nanodollars: counted(row, at + 4)?,
+        duration_ms: counted(row, at + 5)?,
+        ..Amount::default()
+    })
 }
 
 /// Reserves what a call is likely to take, or says what it does not fit.
