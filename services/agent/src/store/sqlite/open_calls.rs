@@ -21,12 +21,11 @@ pub(super) fn of_bounds(
     let mut open = tx.prepare_cached(OPEN)?;
     let mut rows = open.query(params![account.workspace, now_ms])?;
     while let Some(row) = rows.next()? {
-        let count = |at: usize| row.get(at).map(|kept: i64| u64::try_from(kept).unwrap_or(0));
         let reserved = Amount {
-            tool_calls: count(4)?,
-            in_token: count(5)?,
-            out_token: count(6)?,
-            nanodollars: count(7)?,
+            tool_calls: count(row, 4)?,
+            in_token: count(row, 5)?,
+            out_token: count(row, 6)?,
+            nanodollars: count(row, 7)?,
             ..Amount::default()
         };
         for (sum, bound) in sums.iter_mut().zip(bounds) {
@@ -36,6 +35,11 @@ pub(super) fn of_bounds(
         }
     }
     Ok(sums)
+}
+
+fn count(row: &Row<'_>, at: usize) -> Result<u64, StorageError> {
+    let kept: i64 = row.get(at)?;
+    Ok(u64::try_from(kept).unwrap_or(0))
 }
 
 /// Whether a call counts for an account in a scope.
