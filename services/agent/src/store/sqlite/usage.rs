@@ -2,12 +2,10 @@
 
 use chrono::{Days as Since, NaiveDate};
 use tg_mesh::clock;
-use tg_storage::rusqlite::{
-    Connection, OptionalExtension, Row, Statement, ToSql, Transaction, params,
-};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
-use super::steps;
+use super::{open_calls, steps};
 use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Spent;
 use crate::engine::usage::{Amount, Scope};
@@ -91,12 +89,12 @@ pub(super) fn reserve(
         return steps::read_json(refused);
     }
     let mut reserved = next.amount;
-    for bound in &next.bounds {
+    let all_open = open_calls::of_bounds(tx, &next.account, &next.bounds, now_ms)?;
+    for (bound, open) in next.bounds.iter().zip(all_open) {
         let Some(name) = next.account.name(bound.scope) else {
             continue;
         };
         let used = used(tx, &next.account, bound, name)?;
-        let open = open(tx, &next.account, bound, now_ms)?;
         let (mut alone, mut amount) = (next.amount, next.amount);
         if bound.scope != Scope::Run {
             let largest = largest(tx, next, bound)?;
@@ -247,32 +245,6 @@ fn used(
     Ok(used)
 }
 
-/// What is reserved for calls that are under way.
-fn open(
-    tx: &Transaction<'_>,
-    account: &Account,
-    bound: &Bound,
-    now_ms: i64,
-) -> Result<Amount, StorageError> {
-    const SUMS: &str =
-        "SELECT 0, SUM(tool_calls), SUM(in_token), SUM(out_token), SUM(nanodollars), 0
-         FROM usage_call WHERE workspace = ?1 AND settled = 0 AND expires_ms > ?2 AND";
-    let sums = |which: &str, name: &dyn ToSql| {
-        let mut sums = tx.prepare_cached(&format!("{SUMS} {which} = ?3"))?;
-        let open = sums.query_row(params![account.workspace, now_ms, name], |row| {
-            amount(row, 0)
-        })?;
-        Ok(open)
-    };
-    match bound.scope {
-        Scope::Run => sums("root", &account.run),
-        Scope::Session => sums("session", &account.session),
-        Scope::Key => sums("key", &account.key),
-        Scope::Agent => sums("agent", &account.agent),
-        Scope::Workspace | Scope::Model | Scope::Tool => sums("workspace", &account.workspace),
-    }
-}
-
 /// Counts what a call took, unless it is counted.
 pub(super) fn settle(
     tx: &Transaction<'_>,
@@ -381,9 +353,14 @@ fn add(
     Ok(())
 }
 
-/// Nothing is reserved any more for calls of a run. A call that was begun and of which nobody will tell what it took, as it was left
-/// or failed, took what was reserved for it: else whoever leaves early would pay nothing.
-pub(super) fn release(tx: &Transaction<'_>, run: &str, now_ms: i64) -> Result<(), StorageError> {
+/// Nothing is reserved any more for calls of a run. A call that was begun and of which nobody will report what it took, as it was left
+/// or failed, took what was reserved for it: else whoever leaves early would pay nothing. No call of a step after the last was begun.
+pub(super) fn release(
+    tx: &Transaction<'_>,
+    run: &str,
+    last: u32,
+    now_ms: i64,
+) -> Result<(), StorageError> {
     let mut open = tx.prepare_cached(
         "SELECT step, kind, workspace, root, session, key, 0, tool_calls, in_token, out_token,
            nanodollars, 0, agent
@@ -397,12 +374,15 @@ pub(super) fn release(tx: &Transaction<'_>, run: &str, now_ms: i64) -> Result<()
             key: row.get(5)?,
             agent: row.get(12)?,
         };
-        let (kind, nth) = kind(row.get(1)?);
-        let amount = Amount {
-            model_calls: u64::from(kind != CallKind::Tool),
-            ..amount(row, 6)?
+        let (step, (kind, nth)) = (row.get::<_, u32>(0)?, kind(row.get(1)?));
+        let amount = match step > last {
+            true => Amount::default(),
+            false => Amount {
+                model_calls: u64::from(kind != CallKind::Tool),
+                ..amount(row, 6)?
+            },
         };
-        Ok(((row.get::<_, u32>(0)?, kind, nth), account, amount))
+        Ok(((step, kind, nth), account, amount))
     })?;
     let left: Vec<_> = left.collect::<Result<_, _>>()?;
     for ((step, kind, nth), account, amount) in left {
@@ -498,7 +478,7 @@ fn lapse(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageError> {
     let late = late.query_map(params![now_ms, PURGE], |row| row.get(0))?;
     let late: Vec<String> = late.collect::<Result<_, _>>()?;
     for run in &late {
-        release(tx, run, now_ms)?;
+        release(tx, run, u32::MAX, now_ms)?;
     }
     Ok(late.len() as i64 >= PURGE)
 }
