@@ -264,6 +264,10 @@ const RULES: &[Rule] = &[
                 "services/librarian/src/store/sqlite/documents.rs",
                 "the texts of a step, which lie in their rows",
             ),
+            (
+                "services/sessions/src/store/sqlite/mod.rs",
+                "messages of a session that was just read, whose ids lie together",
+            ),
         ],
     },
     Rule {

@@ -163,8 +163,10 @@ impl SessionStore for SqliteSessions {
             return Ok(None);
         };
         let (session, quota) = (session.to_owned(), self.quota);
-        file.write(move |tx| message::begin(tx, &session, &asked, &quota))
-            .await
+        file.write_short(asked.content.len(), move |tx| {
+            message::begin(tx, &session, &asked, &quota)
+        })
+        .await
     }
 
     async fn finish(
@@ -178,8 +180,10 @@ impl SessionStore for SqliteSessions {
             return Ok(None);
         };
         let session = session.to_owned();
-        file.write(move |tx| message::finish(tx, &session, turn, &answer))
-            .await
+        file.write_short(answer.bytes(), move |tx| {
+            message::finish(tx, &session, turn, &answer)
+        })
+        .await
     }
 
     async fn announce(
