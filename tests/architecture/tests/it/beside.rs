@@ -271,6 +271,23 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        says: "a read runs on the thread of a task only where it is named: it finds a few rows by an index",
+        words: &["read_short"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/storage/src/", "the function"),
+            (
+                "services/sessions/src/store/sqlite/mod.rs",
+                "a session by its id",
+            ),
+            (
+                "services/sessions/src/store/sqlite/more.rs",
+                "what a workspace says of its sessions",
+            ),
+        ],
+    },
+    Rule {
         says: "a map behind a lock is a registry of what goes on, and bounded by that; what is remembered of rows is \
                crates/mesh/src/derived.rs, any other cache moka's or named in once.rs",
         words: &[

@@ -72,7 +72,7 @@ impl SessionStore for SqliteSessions {
             return Ok(None);
         };
         let id = id.to_owned();
-        file.read(move |conn| session::get(conn, &id)).await
+        file.read_short(move |conn| session::get(conn, &id)).await
     }
 
     async fn sessions(
