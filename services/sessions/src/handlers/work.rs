@@ -30,6 +30,8 @@ use crate::turns::{Alone, Turn, Turns};
 
 /// Sessions of a chain that are looked at to find the one that goes on.
 const CHAIN: usize = 1_000;
+/// Bytes that are read of what was said since the turn before. Where that is more, all of it is read.
+const MORE: usize = 64 << 10;
 
 /// What a client is answered, of what an agent answered.
 pub(super) fn result(
@@ -428,8 +430,11 @@ impl Work {
         let store = self.store.get().await?;
         let mut known = self.pasts.of(key, session).await;
         loop {
-            let after = known.as_ref().map_or(0, |known| known.reads_after());
-            let found = store.past(key.as_str(), &session.id, (after, turn), TOLD);
+            let (after, most) = match &known {
+                Some(known) => (known.reads_after(), MORE),
+                None => (0, TOLD),
+            };
+            let found = store.past(key.as_str(), &session.id, (after, turn), most);
             let found = found.await?;
             let other = known.take_if(|known| !known.ends_with_first(&found));
             if other.is_some() {

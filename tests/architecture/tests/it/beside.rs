@@ -279,7 +279,7 @@ const RULES: &[Rule] = &[
             ("crates/storage/src/", "the function"),
             (
                 "services/sessions/src/store/sqlite/mod.rs",
-                "a session by its id",
+                "a session by its id, and what was said in it since its last turn",
             ),
             (
                 "services/sessions/src/store/sqlite/more.rs",

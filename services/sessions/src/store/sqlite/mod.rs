@@ -17,6 +17,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use tg_collections::Quota;
+use tg_storage::rusqlite::Connection;
 use tg_storage::{Durability, StorageError};
 
 use self::files::Files;
@@ -26,6 +27,9 @@ use super::{
     Session, SessionStore, Span, Unasked,
 };
 use crate::engine::cursor::Key;
+
+/// Bytes of messages that are read on the thread of a task, at most.
+const SHORT: usize = 64 << 10;
 
 /// Sessions of all workspaces. Clones share the files.
 pub struct SqliteSessions {
@@ -240,8 +244,11 @@ impl SessionStore for SqliteSessions {
             return Ok(Vec::new());
         };
         let session = session.to_owned();
-        file.read(move |conn| message::past(conn, &session, (after, before), bytes))
-            .await
+        let read = move |conn: &Connection| message::past(conn, &session, (after, before), bytes);
+        match bytes <= SHORT {
+            true => file.read_short(read).await,
+            false => file.read(read).await,
+        }
     }
 }
 
