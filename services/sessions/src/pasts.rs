@@ -75,6 +75,12 @@ impl Pasts {
             self.0.insert(key, past).await;
         }
     }
+
+    /// Drops what was said in a session that is deleted.
+    pub(crate) async fn forget(&self, workspace: &WorkspaceKey, session: &str) {
+        let key = (workspace.clone(), session.to_owned());
+        self.0.invalidate(&key).await;
+    }
 }
 
 impl Past {
@@ -210,6 +216,11 @@ mod tests {
         let past = Past::with(None, &session(2, 2), &[message(1, "a")], told);
         pasts.keep(&key, &session(2, 2), past.clone()).await;
         assert!(pasts.of(&key, &session(9, 8)).await.is_none());
+        pasts.forget(&key, "other").await;
+        assert!(pasts.of(&key, &session(2, 2)).await.is_some());
+        pasts.forget(&key, "s").await;
+        assert!(pasts.of(&key, &session(2, 2)).await.is_none());
+        pasts.keep(&key, &session(2, 2), past.clone()).await;
         let later = WorkspaceKey::new("w", 1);
         assert!(pasts.of(&later, &session(2, 2)).await.is_none());
         // Another session of the same id has other messages.
