@@ -473,6 +473,7 @@ macro_rules! suite {
                 the_end_of_a_run_frees_what_is_reserved_for_later_steps,
                 usage_is_summed_up_by_name_and_day,
                 line_106_sessions_are_summed_up_exactly,
+                calls_that_are_counted_together_are_summed_up_as_one_by_one,
                 line_151_usage_counts_for_the_agent,
                 old_usage_goes_when_its_time_is_over,
                 a_known_config_store_is_remembered,

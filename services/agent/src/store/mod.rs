@@ -460,6 +460,14 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
         now_ms: i64,
     ) -> Result<(), StorageError>;
 
+    /// As [`Self::settle`], for several calls together.
+    async fn settle_all(
+        &self,
+        run: &RunKey,
+        counted: &[Counted],
+        now_ms: i64,
+    ) -> Result<(), StorageError>;
+
     /// Counts what a session or an agent used anew: what was counted until now, if anything was.
     async fn clear_usage(
         &self,

@@ -22,6 +22,7 @@ mod summary_store;
 mod task_store;
 mod tasks;
 mod told;
+mod totals;
 mod usage;
 
 use std::path::Path;
@@ -507,6 +508,20 @@ impl LedgerStore for SqliteLedger {
         let write = self.db.write(move |tx| match is_over.holds() {
             true => Ok(()),
             false => usage::settle(tx, &call, &used, now_ms),
+        });
+        write.await
+    }
+
+    async fn settle_all(
+        &self,
+        run: &RunKey,
+        counted: &[Counted],
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let (is_over, counted) = (run.is_over.clone(), counted.to_vec());
+        let write = self.db.write(move |tx| match is_over.holds() {
+            true => Ok(()),
+            false => usage::settle_all(tx, &counted, now_ms),
         });
         write.await
     }

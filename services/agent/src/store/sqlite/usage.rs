@@ -2,9 +2,10 @@
 
 use chrono::{Days as Since, NaiveDate};
 use tg_mesh::clock;
-use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction, params};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
+use super::totals::{Totals, kept};
 use super::{open_calls, steps};
 use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Spent;
@@ -40,14 +41,6 @@ pub(super) fn kind(number: u32) -> (CallKind, u32) {
         _ => CallKind::Summary,
     };
     (kind, number / KINDS)
-}
-
-/// Most that is kept of a count, so that no sum of them is larger than an integer of SQLite, whatever a provider says.
-const MOST: i64 = 1 << 53;
-
-/// A count as it is kept.
-fn kept(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(MOST).min(MOST)
 }
 
 fn counted(row: &Row<'_>, at: usize) -> Result<u64, tg_storage::rusqlite::Error> {
@@ -252,6 +245,32 @@ pub(super) fn settle(
     used: &Used,
     now_ms: i64,
 ) -> Result<(), StorageError> {
+    let mut totals = Totals::default();
+    count(tx, call, used, now_ms, &mut totals)?;
+    totals.write(tx)
+}
+
+/// Counts what several calls took.
+pub(super) fn settle_all(
+    tx: &Transaction<'_>,
+    counted: &[Counted],
+    now_ms: i64,
+) -> Result<(), StorageError> {
+    let mut totals = Totals::default();
+    for one in counted {
+        count(tx, &one.call, &one.used, now_ms, &mut totals)?;
+    }
+    totals.write(tx)
+}
+
+/// Adds what a call took to sums, unless it is counted.
+fn count<'a>(
+    tx: &Transaction<'_>,
+    call: &Call,
+    used: &'a Used,
+    now_ms: i64,
+    totals: &mut Totals<'a>,
+) -> Result<(), StorageError> {
     let Account {
         workspace,
         run,
@@ -277,79 +296,9 @@ pub(super) fn settle(
             now_ms,
             agent
         ])?;
-    if settled == 0 {
-        return Ok(());
+    if settled > 0 {
+        totals.add(used);
     }
-    // Looked up once: by its text, which is long.
-    let mut total = tx.prepare_cached(ADD)?;
-    for scope in [
-        Scope::Run,
-        Scope::Session,
-        Scope::Workspace,
-        Scope::Key,
-        Scope::Agent,
-    ] {
-        if let Some(name) = used.account.name(scope) {
-            add(&mut total, workspace, (scope, name), used)?;
-        }
-    }
-    let (scope, name) = &used.by;
-    match name.is_empty() {
-        true => Ok(()),
-        false => add(&mut total, workspace, (*scope, name), used),
-    }
-}
-
-/// Counts what several calls took.
-pub(super) fn settle_all(
-    tx: &Transaction<'_>,
-    counted: &[Counted],
-    now_ms: i64,
-) -> Result<(), StorageError> {
-    let mut counted = counted.iter();
-    counted.try_for_each(|one| settle(tx, &one.call, &one.used, now_ms))
-}
-
-/// Adds to what is summed up by a name and a day.
-const ADD: &str =
-    "INSERT INTO usage_total (workspace, scope, name, day, model_calls, tool_calls, in_token,
-       out_token, nanodollars, duration_ms, most_tokens, most_nanodollars, cache_read, cache_write)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?9, ?13, ?14)
-     ON CONFLICT (workspace, scope, name, day) DO UPDATE SET
-       model_calls = MIN(model_calls + excluded.model_calls, ?12),
-       tool_calls = MIN(tool_calls + excluded.tool_calls, ?12),
-       in_token = MIN(in_token + excluded.in_token, ?12),
-       out_token = MIN(out_token + excluded.out_token, ?12),
-       nanodollars = MIN(nanodollars + excluded.nanodollars, ?12),
-       duration_ms = MIN(duration_ms + excluded.duration_ms, ?12),
-       cache_read = MIN(cache_read + excluded.cache_read, ?12),
-       cache_write = MIN(cache_write + excluded.cache_write, ?12),
-       most_tokens = MAX(most_tokens, excluded.most_tokens),
-       most_nanodollars = MAX(most_nanodollars, excluded.most_nanodollars)";
-
-fn add(
-    total: &mut Statement<'_>,
-    workspace: &str,
-    (scope, name): (Scope, &str),
-    used: &Used,
-) -> Result<(), StorageError> {
-    let amount = &used.amount;
-    total.execute(params![
-        workspace,
-        scope.as_str(),
-        name,
-        used.day,
-        kept(amount.model_calls),
-        kept(amount.tool_calls),
-        kept(amount.in_token),
-        kept(amount.out_token),
-        kept(amount.nanodollars),
-        kept(amount.duration_ms),
-        kept(amount.tokens()),
-        MOST,
-        kept(amount.cache_read),
-        kept(amount.cache_write)
-    ])?;
     Ok(())
 }
 
