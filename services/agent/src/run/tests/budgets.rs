@@ -385,7 +385,8 @@ async fn over(world: &World, run: &str) {
 async fn a_call_that_was_reserved_before_a_death_counts_once(place: Place) {
     let world = world(&place, r#"{"tokens": 100000}"#, "Final Answer: done").await;
     let chosen = decision(act("calculator"));
-    let kept = world.ledger.decide(&of(RUN), 1, &chosen, &[], 1);
+    let key = of(RUN);
+    let kept = world.ledger.decide(&key, 1, &chosen, &[], 1);
     assert!(kept.await.unwrap());
     let seen = Observation {
         text: "4".into(),
