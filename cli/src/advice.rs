@@ -117,7 +117,7 @@ fn listing(command: &str) -> Option<&'static str> {
         | "show-extraction-provenance" => "tg show-library-documents",
         "start-library-processing" => "`tg show-library-documents` and `tg show-flows`",
         "why" => {
-            "`tg show-library-documents`, `tg show-flows`, `tg list-runs` and `tg list-requests`"
+            "`tg show-library-documents`, `tg show-flows`, `tg list-runs`, `tg list-requests`, or `tg console` and there /status"
         }
         "stop-library-processing" => "tg show-library-processing",
         "process-status" => "`tg process-status` lists all",

@@ -256,6 +256,7 @@ impl Settings {
     /// The mistakes that one setting alone does not show.
     fn faults(&self) -> Vec<SettingError> {
         let mut faults = self.llm.faults();
+        faults.extend(self.llm.asks_gateway(self.listen));
         faults.extend(within("embeddings", self.embeddings.faults()));
         faults.extend(within("rag", self.rag.faults()));
         faults.extend(within("tool", self.tool.faults()));

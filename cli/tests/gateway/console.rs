@@ -34,6 +34,10 @@ fn told(frame: &Value) -> Vec<Say> {
             let one = json!({"name": "greeter", "description": "Greets.", "types": ["textinput"], "agent": false});
             vec![reply(json!({"listeners": [one]}), true)]
         }
+        (Some("list-refused-listeners"), _) => {
+            let one = json!({"name": "mute", "why": "the description is required"});
+            vec![reply(json!({"refused": [one]}), true)]
+        }
         (Some("send-message"), Some("greeter")) => vec![
             reply(json!({"thread": THREAD, "end-of-stream": false}), false),
             reply(
@@ -115,6 +119,7 @@ async fn line_150_a_script_is_followed() {
     let line = |target: &str| json!({"text": "hi", "target": target});
     let expected = [
         ("list-listeners", "", none()),
+        ("list-refused-listeners", "", none()),
         ("send-message", "", line("greeter")),
         ("send-message", THREAD, line("nobody")),
         ("close-thread", THREAD, none()),
@@ -129,13 +134,40 @@ async fn line_150_a_script_is_followed() {
         "Write '@listener text'",
         "Begin with '@'",
         "unknown command",
-        "running, thread 6f1f6a52",
+        "running, thread 6f1f6a52\nits whole id: 6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70\n",
         "> @greeter hi\n[greeter] hello you\n> @nobody hi",
     ] {
         assert!(talk.contains(said), "{said} is not in {talk}");
     }
-    let shown = "greeter  Greets.\n[greeter] hello you\n[system] No.\n[system] No.\n";
+    let shown = "greeter  Greets.\nleft out: mute: the description is required\n[greeter] hello you\n\
+                 [system] No.\n[system] No.\n";
     assert_eq!(ran.printed(), shown);
+}
+
+#[tokio::test]
+async fn why_asks_for_a_thread_by_its_whole_id_alone() {
+    let fake = Fake::rest(|_, body| match body["operation"].as_str() {
+        Some("show-thread") => (
+            200,
+            json!({"chain": ["system", "mesh", "gateway", "writer"]}),
+        ),
+        Some("list-listeners") => (200, json!({"listeners": [{"name": "shouter"}]})),
+        _ => (200, json!({"why": []})),
+    })
+    .await;
+    let ran = bounded(fake.tg(&["why", "--thread", "6f1f6a52"])).await;
+    let why = ran.error().to_string();
+    assert!(
+        why.contains("must be a whole id") && why.contains("/status"),
+        "{why}"
+    );
+    assert_eq!(fake.heard(), []);
+    let ran = bounded(fake.tg(&["why", "--json", "--thread", THREAD])).await;
+    let told: Value = serde_json::from_str(&ran.printed()).unwrap();
+    assert_eq!(
+        (&told[0]["subject"], &told[0]["state"]),
+        (&json!(THREAD), &json!("left"))
+    );
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ pub enum Heard {
     Frame(Value),
     /// A frame of the import socket.
     Import(Value),
-    /// The client has read what an export that goes on had sent.
+    /// The client has read what an export that goes on, or a socket, had sent before a ping.
     Read,
     /// The client closed a socket in good form.
     Closed,
@@ -46,6 +46,8 @@ pub enum Say {
     Last(Value),
     /// Sends the frame as it is.
     Raw(Value),
+    /// Sends a ping: the client answers it once it has read what came before.
+    Ping,
     /// Closes the socket.
     Close,
 }
@@ -270,6 +272,10 @@ async fn talk(inner: Arc<Inner>, mut socket: WebSocket) {
         let text = match message {
             Message::Text(text) => text,
             Message::Close(_) => return inner.hear(Heard::Closed),
+            Message::Pong(_) => {
+                inner.hear(Heard::Read);
+                continue;
+            }
             _ => continue,
         };
         let frame: Value = serde_json::from_str(&text).expect("JSON");
@@ -289,6 +295,10 @@ async fn talk(inner: Arc<Inner>, mut socket: WebSocket) {
                 Say::Part(body) => json!({"id": id, "response": body, "complete": false}),
                 Say::Last(body) => json!({"id": id, "response": body, "complete": true}),
                 Say::Raw(frame) => frame,
+                Say::Ping => {
+                    let _ = socket.send(Message::Ping(Bytes::new())).await;
+                    continue;
+                }
                 Say::Close => return,
             };
             if socket.send(Message::text(reply.to_string())).await.is_err() {

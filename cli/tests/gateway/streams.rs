@@ -82,6 +82,31 @@ async fn an_interrupted_agent_closes_its_socket() {
 }
 
 #[tokio::test]
+async fn a_run_that_goes_on_after_ctrl_c_is_named() {
+    for (word, told) in [
+        ("detach", "The run goes on: tg attach r1\n"),
+        ("grace=9", "The run goes on for 9 s: tg attach r1\n"),
+        ("cancel", ""),
+    ] {
+        let fake = Fake::socket(|frame| {
+            let thought = json!({"message_type": "thought", "content": "hm"});
+            let part = json!({"id": frame["id"], "run": "r1", "offset": 0, "response": thought, "complete": false});
+            vec![Say::Raw(part), Say::Ping]
+        })
+        .await;
+        let (switch, interrupt) = Interrupt::manual();
+        let reads = async {
+            fake.hears(|heard| *heard == Heard::Read).await;
+            switch.send_replace(true);
+        };
+        let line = ["invoke-agent", "-q", "why?", "--on-disconnect", word];
+        let (ran, ()) = tokio::join!(fake.tg_until(&line, interrupt), reads);
+        assert_eq!(ran.talk, told, "{word}");
+        assert_eq!(ran.error().exit_code(), 130);
+    }
+}
+
+#[tokio::test]
 async fn a_prompt_may_answer_with_an_object() {
     let fake = Fake::socket(|_| {
         vec![Say::Last(

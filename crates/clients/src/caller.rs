@@ -109,6 +109,12 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
         self
     }
 
+    /// Whoever is asked does not see the id of the question that is worked on.
+    pub(crate) fn without_parent(mut self) -> Self {
+        self.ask.parent = None;
+        self
+    }
+
     /// Whoever takes a question on may have another service answer it.
     pub(crate) fn forwarded(mut self) -> Self {
         self.ask.forward = true;

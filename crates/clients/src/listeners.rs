@@ -73,9 +73,11 @@ impl Listening<'_> {
         id: String,
         question: &Q,
     ) -> Result<Answer<R>, Error> {
+        // The ids of the messages follow from that of the question behind them, which listeners must not know.
         Caller::within(self.cx, Ok(topic))
             .at_most(self.patience)
             .known_as(id)
+            .without_parent()
             .ask(question)
     }
 }

@@ -254,8 +254,7 @@ impl ModelCalls {
         let counts = async {
             while let Some(first) = queue.recv().await {
                 held.push(first);
-                tokio::time::sleep(TOGETHER).await;
-                fill(&mut held, &mut queue);
+                gather(&mut held, &mut queue).await;
                 self.settle(mesh, &held, &PAUSES).await;
                 held.clear();
             }
@@ -349,6 +348,16 @@ fn fill(held: &mut Vec<Waiting>, queue: &mut mpsc::Receiver<Waiting>) {
             Ok(next) => held.push(next),
             Err(_) => break,
         }
+    }
+}
+
+/// Adds those that are counted with the first. They are waited for, unless as many as are counted at once wait already: else more calls
+/// could come than are counted.
+async fn gather(held: &mut Vec<Waiting>, queue: &mut mpsc::Receiver<Waiting>) {
+    fill(held, queue);
+    if held.len() < limits::USAGE_CALLS {
+        tokio::time::sleep(TOGETHER).await;
+        fill(held, queue);
     }
 }
 
@@ -471,6 +480,34 @@ mod tests {
         ] {
             assert_eq!(says_bounds(row), bounds, "{row}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_wait_for_others_unless_there_are_enough() {
+        let (waiting, mut queue) = mpsc::channel(WAITING);
+        let push = |many: usize| {
+            for _ in 0..many {
+                let sent = waiting.try_send(Waiting {
+                    workspace: WorkspaceId::new("w").unwrap(),
+                    generation: 0,
+                    call: UsageCall::default(),
+                });
+                assert!(sent.is_ok());
+            }
+        };
+        let began = Instant::now();
+        let (mut held, most) = (Vec::new(), limits::USAGE_CALLS);
+        push(2 * most + 1);
+        for _ in 0..2 {
+            held.clear();
+            gather(&mut held, &mut queue).await;
+            assert_eq!((held.len(), began.elapsed()), (most, Duration::ZERO));
+        }
+        held.clear();
+        gather(&mut held, &mut queue).await;
+        assert_eq!(held.len(), 1);
+        // The clock stands still but for what is waited for.
+        assert_ne!(began.elapsed(), Duration::ZERO);
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! * [`Secret`] holds a key that must never be shown.
 //! * A server on loopback is never asked through a proxy that the environment names ([`is_loopback`]).
 //! * Where addresses are denied, names resolve to others only ([`Limits::reach`], [`Reach`]).
-//! * [`address`], [`sendable`] and [`ollama_address`] are what the settings of providers have in common.
+//! * [`address`], [`sendable`] and [`ollama_address`] are what the settings of providers have in common; [`is_listened_on`] and
+//!   [`not_of_gateway`] find the gateway itself, and its keys, in the place of a provider and of its key.
 //!
 //! Nothing here logs an address, a header or a body; who logs an address takes it from [`Origin`], without credentials. Nothing names
 //! a provider's vocabulary, but for the words by which [`Refusal::excess`] knows that less may be taken, or one of our services.
@@ -51,7 +52,9 @@ pub use outage::{Cause, Origin, Outage, without_credentials};
 pub use provider_client::{Failure, Lists, ProviderClient, within};
 pub use retry_after::retry_after;
 pub use secret::{Secret, by_reference};
-pub use settings::{address, is_loopback, ollama_address, sendable};
+pub use settings::{
+    address, is_listened_on, is_loopback, is_same_server, not_of_gateway, ollama_address, sendable,
+};
 
 #[cfg(test)]
 mod tests;

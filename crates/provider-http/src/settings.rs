@@ -1,11 +1,15 @@
 //! What the settings of every provider have in common: the address of a server and the key that it is given.
 
+use std::net::{IpAddr, SocketAddr};
+
 use tg_settings::SettingError;
 
 use crate::secret::Secret;
 
 /// Port of an Ollama server whose address names none.
 const OLLAMA_PORT: u16 = 11434;
+/// What keys of our own gateways begin with.
+const OWN_KEY: &str = "tg_";
 
 /// The address of a server, without a slash at its end.
 ///
@@ -28,8 +32,35 @@ pub fn is_loopback(text: &str) -> bool {
     let url = reqwest::Url::parse(text).ok();
     let host = url.as_ref().and_then(reqwest::Url::host_str);
     let host = host.unwrap_or_default().trim_matches(['[', ']']);
-    let address = host.parse::<std::net::IpAddr>();
+    let address = host.parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// Whether two addresses are of one server: by host and port.
+pub fn is_same_server(one: &str, other: &str) -> bool {
+    let place = |text: &str| {
+        let url = reqwest::Url::parse(text).ok()?;
+        Some((url.host_str()?.to_owned(), url.port_or_known_default()?))
+    };
+    place(one).is_some_and(|one| place(other) == Some(one))
+}
+
+/// Whether an address is the one that a server of this machine listens on. Other names of the machine are not known here.
+pub fn is_listened_on(text: &str, listen: SocketAddr) -> bool {
+    let Ok(url) = reqwest::Url::parse(text) else {
+        return false;
+    };
+    if url.port_or_known_default() != Some(listen.port()) {
+        return false;
+    }
+    let own = listen.ip().to_canonical();
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let Ok(asked) = host.parse::<IpAddr>() else {
+        return host == "localhost" && (own.is_loopback() || own.is_unspecified());
+    };
+    let asked = asked.to_canonical();
+    let is_any = own.is_unspecified() || asked.is_unspecified();
+    asked == own || (is_any && (own.is_loopback() || asked.is_loopback()))
 }
 
 /// Whether a key can be sent.
@@ -42,6 +73,21 @@ pub fn sendable(key: &str, secret: Option<&Secret>) -> Result<(), SettingError> 
         true => Err(SettingError::new(
             key,
             "contains characters that cannot occur in a key",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Whether a key may go to a provider that everybody reaches: one of our own gateways may not. It is often in the environment,
+/// for clients.
+///
+/// # Errors
+/// It begins as those do; the fault names `key`.
+pub fn not_of_gateway(key: &str, secret: Option<&Secret>) -> Result<(), SettingError> {
+    match secret.is_some_and(|secret| secret.expose().starts_with(OWN_KEY)) {
+        true => Err(SettingError::new(
+            key,
+            "is a key of a Threadgraph gateway (tg_…), which is sent to no public provider: give the provider's own key",
         )),
         false => Ok(()),
     }
@@ -88,6 +134,51 @@ mod tests {
         ] {
             assert!(!is_loopback(other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_server_is_known_by_host_and_port() {
+        let openai = "https://api.openai.com/v1";
+        assert!(is_same_server(openai, "https://API.openai.com:443"));
+        assert!(!is_same_server(openai, "https://api.openai.com:8443/v1"));
+        assert!(!is_same_server(openai, "https://api.openai.com.example/v1"));
+        assert!(!is_same_server("", ""));
+    }
+
+    #[test]
+    fn the_own_listener_is_known_by_its_addresses() {
+        for (listen, url, own) in [
+            ("127.0.0.1:8888", "http://127.0.0.1:8888/v1", true),
+            ("127.0.0.1:8888", "http://localhost:8888/v1/", true),
+            ("127.0.0.1:8888", "http://0.0.0.0:8888/v1", true),
+            ("127.0.0.1:8888", "http://[::ffff:127.0.0.1]:8888", true),
+            ("127.0.0.1:8888", "http://127.0.0.1:8889/v1", false),
+            ("127.0.0.1:8888", "http://127.0.0.2:8888/v1", false),
+            ("127.0.0.1:8888", "http://10.0.0.1:8888/v1", false),
+            ("0.0.0.0:8888", "http://127.0.0.1:8888/v1", true),
+            ("0.0.0.0:8888", "http://models:8888/v1", false),
+            ("[::]:443", "https://[::1]/v1", true),
+            ("10.0.0.1:8888", "http://10.0.0.1:8888/v1", true),
+            ("10.0.0.1:8888", "http://localhost:8888/v1", false),
+            ("127.0.0.1:0", "http://127.0.0.1:8888/v1", false),
+        ] {
+            let listen = listen.parse().unwrap();
+            assert_eq!(is_listened_on(url, listen), own, "{listen} {url}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_a_gateway_is_for_no_public_provider() {
+        let fault = |key: &str| not_of_gateway("key", Some(&Secret::new(key))).err();
+        let told = fault("tg_hidden").map(|fault| fault.to_string()).unwrap();
+        assert!(
+            told.starts_with("key: is a key of a Threadgraph gateway") && !told.contains("hidden"),
+            "{told}"
+        );
+        // Another provider's keys begin alike.
+        assert_eq!(fault("tgp_v1_x"), None);
+        assert_eq!(fault("sk-1"), None);
+        assert!(not_of_gateway("key", None).is_ok());
     }
 
     #[test]

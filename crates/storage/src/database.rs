@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::group::{GroupBounds, GroupCommitter};
 use crate::lock::OwnerLock;
 use crate::mover::Mover;
-use crate::reader::{self, CallOff, Readers};
+use crate::reader::{self, CallOff, Read, Readers};
 use crate::wal::WalLength;
 use crate::writer::{self, Job};
 use crate::{Durability, StorageError, connection, identity, private};
@@ -29,7 +29,7 @@ pub struct Database {
 
 struct Inner {
     writer: GroupCommitter<Job>,
-    /// Of the writer's thread, of [`Database::write_here`] and of [`Database::write_short`].
+    /// Of the writer's thread, of [`Database::write_here`], [`Database::write_short`] and [`Database::read_short`].
     conn: Arc<Mutex<Connection>>,
     /// Jobs that were queued and have not got the connection yet.
     queued: Arc<AtomicUsize>,
@@ -247,11 +247,45 @@ impl Database {
         f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
         let (read, _hold, result) = reader::pack(f);
-        match &self.inner.readers {
-            Some(readers) => readers.push(owner, read).await?,
-            None => self.send(Job::Read(read)).await?,
-        }
+        self.queue(owner, read).await?;
         receive(result).await
+    }
+
+    /// As [`Self::read`], for a few rows that are found by an index. While nobody writes it is done on the calling thread, which spares
+    /// the wakes of two threads.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub async fn read_short<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let (read, _hold, mut result) = reader::pack(f);
+        match self.read_at_once(read) {
+            None => result.try_recv().map_err(|_| StorageError::Closed)?,
+            Some(read) => {
+                self.queue("", read).await?;
+                receive(result).await
+            }
+        }
+    }
+
+    /// Does a read on the calling thread, or gives it back.
+    fn read_at_once(&self, read: Read) -> Option<Read> {
+        let inner = &*self.inner;
+        let Some(conn) = inner.conn.try_lock() else {
+            return Some(read);
+        };
+        read(&conn, &inner.call_off);
+        None
+    }
+
+    /// Queues a read of an owner.
+    async fn queue(&self, owner: &str, read: Read) -> Result<(), StorageError> {
+        match &self.inner.readers {
+            Some(readers) => readers.push(owner, read).await,
+            None => self.send(Job::Read(read)).await,
+        }
     }
 
     async fn send(&self, job: Job) -> Result<(), StorageError> {

@@ -4,7 +4,7 @@
 //! A [`Database`] belongs to one process at a time: a lock file beside it says so to a second one.
 //! This crate knows no table of any service; SQL lives in the services' `store/` modules. It never
 //! blocks the async runtime for longer than a short write to the page cache takes
-//! ([`Database::write_short`]), and no error text meant for clients holds a path or a statement.
+//! ([`Database::write_short`], [`Database::read_short`]), and no error text meant for clients holds a path or a statement.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {

@@ -14,6 +14,7 @@ pub mod json_server;
 pub mod machine;
 pub mod mcp;
 pub mod model;
+pub mod model_router;
 mod noted;
 pub mod official;
 pub mod otlp;

@@ -1,8 +1,10 @@
 //! The official commands of PyPI's package, unmodified. Each run is its installed script in a process of its own, which is forked from
-//! one that has the libraries loaded: loading them takes longer than most commands run.
+//! one that has the libraries loaded: loading them takes longer than most commands run. All tests of a runner share that one.
 
 use std::io::BufRead;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -11,47 +13,63 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 
+use crate::noted::Noted;
 use crate::process::{COMMAND, Output, root, run};
 
 /// Longer than a script whose patience is over takes to be ended.
 const ENDS: Duration = Duration::from_secs(60);
 
-/// The process that has the libraries. It ends with this one, whose end closes its standard input.
-struct Loaded {
-    port: u16,
-    _child: Child,
-}
+/// Ends when the process `$1` has ended, and removes the file `$2`. The process with the libraries ends with its standard input, which
+/// is this one's output.
+const WATCHER: &str = r#"while kill -0 "$1" 2>/dev/null; do sleep 0.5; done; rm -f "$2""#;
 
-impl Loaded {
-    fn start() -> Result<Self> {
-        let mut child = Command::new(root().join(".cache/venv/bin/python3"))
-            .arg(root().join("tests/integration/clients/official_commands.py"))
-            // What the developer keeps is no part of a test.
-            .env("XDG_CONFIG_HOME", "/nowhere")
-            .env_remove("TRUSTGRAPH_TOKEN")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot run Python: run the set-up first")?;
-        let printed = child.stdout.take().context("no output")?;
-        let mut line = String::new();
-        std::io::BufReader::new(printed).read_line(&mut line)?;
-        let port = line.trim().parse();
-        let port = port.context("the official commands do not load: run the set-up first")?;
-        Ok(Self {
-            port,
-            _child: child,
-        })
-    }
-}
-
-async fn load() -> Result<Loaded> {
-    tokio::task::spawn_blocking(Loaded::start).await?
-}
-
+/// The port of the process that has the libraries: one for all tests of a runner (`noted`).
 async fn port() -> Result<u16> {
-    static LOADED: OnceCell<Loaded> = OnceCell::const_new();
-    Ok(LOADED.get_or_try_init(load).await?.port)
+    static PORT: OnceCell<u16> = OnceCell::const_new();
+    Ok(*PORT.get_or_try_init(find_or_start).await?)
+}
+
+async fn find_or_start() -> Result<u16> {
+    // Locked until it listens: a test that needs it meanwhile waits.
+    let noted = Noted::open("official").await?;
+    if let Ok(port) = noted.text.parse::<u16>()
+        && TcpStream::connect(("127.0.0.1", port)).await.is_ok()
+    {
+        return Ok(port);
+    }
+    let (owner, note) = (noted.owner, noted.path.clone());
+    let port = tokio::task::spawn_blocking(move || start(owner, &note)).await??;
+    noted.write(&port.to_string())?;
+    Ok(port)
+}
+
+/// Starts it. Both processes have groups of their own: a runner that ends a test ends its process group.
+fn start(owner: u32, note: &Path) -> Result<u16> {
+    let mut watcher = Command::new("sh")
+        .args(["-c", WATCHER, "sh", &owner.to_string()])
+        .arg(note)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    let watched = watcher.stdout.take().context("a pipe")?;
+    let mut loaded = Command::new(root().join(".cache/venv/bin/python3"))
+        .arg(root().join("tests/integration/clients/official_commands.py"))
+        // What the developer keeps is no part of a test.
+        .env("XDG_CONFIG_HOME", "/nowhere")
+        .env_remove("TRUSTGRAPH_TOKEN")
+        .stdin(Stdio::from(watched))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .context("cannot run Python: run the set-up first")?;
+    let printed = loaded.stdout.take().context("no output")?;
+    let mut line = String::new();
+    std::io::BufReader::new(printed).read_line(&mut line)?;
+    let port = line.trim().parse::<u16>();
+    port.context("the official commands do not load: run the set-up first")
 }
 
 /// Runs a command of the official clients.

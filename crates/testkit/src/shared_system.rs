@@ -13,8 +13,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use tokio::time::Instant;
 
+use crate::model_router;
 use crate::noted::Noted;
-use crate::process::{Launch, PAUSE, READY, Terminal, client};
+use crate::process::{Launch, PAUSE, READY, Terminal, bin_dir, client};
 use crate::shared_node::VirtualHost;
 use crate::started::is_ready;
 
@@ -41,6 +42,10 @@ pub enum Deployment {
     Embedded,
     /// One process over RabbitMQ.
     RabbitMq,
+    /// One process with the embedded bus, for flows with scripted models: the flow of a test names its own (`model_router::name_of`).
+    EmbeddedScripted,
+    /// The same over RabbitMQ.
+    RabbitMqScripted,
 }
 
 impl Deployment {
@@ -49,7 +54,17 @@ impl Deployment {
         match self {
             Self::Embedded => "system-embedded",
             Self::RabbitMq => "system-rabbitmq",
+            Self::EmbeddedScripted => "system-embedded-scripted",
+            Self::RabbitMqScripted => "system-rabbitmq-scripted",
         }
+    }
+
+    fn has_broker(self) -> bool {
+        matches!(self, Self::RabbitMq | Self::RabbitMqScripted)
+    }
+
+    fn is_scripted(self) -> bool {
+        matches!(self, Self::EmbeddedScripted | Self::RabbitMqScripted)
     }
 }
 
@@ -132,12 +147,16 @@ fn read(text: &str) -> Option<SharedSystem> {
 }
 
 async fn start(deployment: Deployment, noted: &Noted) -> Result<SharedSystem> {
-    let host = match deployment {
-        Deployment::Embedded => None,
-        Deployment::RabbitMq => Some(VirtualHost::lasting().await?),
+    let host = match deployment.has_broker() {
+        false => None,
+        true => Some(VirtualHost::lasting().await?),
     };
     // In a session of its own: a runner that ends a test ends its process group.
-    let launch = Launch::up().terminal(Terminal::None).staying();
+    let mut launch = Launch::up().terminal(Terminal::None).staying();
+    if deployment.is_scripted() {
+        let router = model_router::start(bin_dir()?.join("scripted-model"), noted.owner)?;
+        launch = launch.env("OPENAI_BASE_URL", router);
+    }
     let mut server = launch.over(host.as_ref()).spawn().await?;
     let mut system = SharedSystem {
         port: 0,

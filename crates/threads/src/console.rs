@@ -130,10 +130,13 @@ impl Console {
             "/help" => Step::Again(HELP.map(str::to_owned).to_vec()),
             "/listeners" => Step::Listeners,
             "/history" => Step::Again(self.history.iter().cloned().collect()),
-            "/status" => again(match &self.thread {
-                Some(thread) => format!("running, thread {}", &thread[..thread.len().min(8)]),
-                None => "running, no thread yet".to_owned(),
-            }),
+            "/status" => match &self.thread {
+                Some(thread) => Step::Again(vec![
+                    format!("running, thread {}", &thread[..thread.len().min(8)]),
+                    format!("its whole id: {thread}"),
+                ]),
+                None => again("running, no thread yet".to_owned()),
+            },
             other if other.starts_with('/') => again(UNKNOWN.to_owned()),
             other => match other
                 .strip_prefix('@')

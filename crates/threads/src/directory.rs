@@ -8,9 +8,12 @@ use serde_json::{Map, Value, json};
 
 use crate::listener::{BadListener, Kind, Listener, Reach};
 use crate::name::Name;
+use crate::payload::Payload;
 
 /// Most listeners of a flow.
 const MOST: usize = 1000;
+/// Most patterns in the schemas of all of them.
+const PATTERNS: usize = 256;
 /// Longest text for one agent, in bytes; what would be beyond is left out.
 const USAGE: usize = 256 << 10;
 /// What stands for what is left out.
@@ -20,6 +23,13 @@ const DEPTH: usize = 8;
 /// What every agent reads about its respond.
 const WARNING: &str = "When you respond, your call ends: every listener you called is ended with all that it remembers, and \
 what still runs for you is thrown away. Finish all sub-tasks, and have their results, before you respond.";
+
+/// A message from outside, and the listener that takes it.
+#[derive(Debug, Clone)]
+pub struct Admitted {
+    pub(crate) listener: Arc<Listener>,
+    pub(crate) payload: Payload,
+}
 
 /// The listeners of a flow. Those that could not be registered are reported beside it.
 #[derive(Debug, Clone)]
@@ -34,14 +44,17 @@ impl Directory {
             .into_iter()
             .map(|listener| (listener.name.clone(), Arc::new(listener)))
             .collect();
-        let mut refused = Vec::new();
+        let (mut refused, mut patterns) = (Vec::new(), 0);
         for listener in given {
             let name = listener.name.clone();
             if listeners.contains_key(&name) {
                 refused.push((name, BadListener::Taken));
             } else if listeners.len() >= MOST {
                 refused.push((name, BadListener::Many));
+            } else if patterns + listener.patterns() > PATTERNS {
+                refused.push((name, BadListener::Patterns));
             } else {
+                patterns += listener.patterns();
                 listeners.insert(name, listener.into());
             }
         }
@@ -58,11 +71,20 @@ impl Directory {
         self.listeners.values()
     }
 
-    /// What an agent reads of its peers; `None` for what is no agent. Made when it is wanted: all of them at once may be
-    /// the square of how many there are.
-    pub fn usage(&self, name: &Name) -> Option<Arc<str>> {
+    /// What an agent reads of its peers; `None` for what is no agent. Made when the agent is asked, and part of what its
+    /// message takes: all of them at once may be the square of how many there are.
+    pub fn usage(&self, name: &Name) -> Option<String> {
         let agent = self.listeners.get(name).filter(|one| one.is_agent())?;
-        Some(self.instructions(agent).into())
+        Some(self.instructions(agent))
+    }
+
+    /// A message from outside as its listener takes it; `None` where there is no such listener, or it does not.
+    pub fn admitted(&self, to: &str, kind: &str, raw: &[u8]) -> Option<Admitted> {
+        let payload = Payload::read(kind, raw)?;
+        let listener = self.get(to)?;
+        let payload = listener.admitted(payload)?;
+        let listener = listener.clone();
+        Some(Admitted { listener, payload })
     }
 
     /// Whether one may forward to another. Names are compared exactly.

@@ -77,7 +77,7 @@ impl Envelope {
     }
 }
 
-/// All that a handler gets beside the payload.
+/// What a handler gets beside the payload. An agent gets its [usage instructions](crate::Directory::usage) as well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Metadata {
     /// The thread, opaque.
@@ -88,8 +88,6 @@ pub struct Metadata {
     pub own_name: Option<Name>,
     /// Whether the listener sent it itself.
     pub is_self_call: bool,
-    /// How to use its peers; agents only.
-    pub usage_instructions: Option<std::sync::Arc<str>>,
 }
 
 /// A message for a handler. Only the pump makes one.

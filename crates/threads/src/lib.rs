@@ -24,7 +24,7 @@ mod tree;
 mod turn;
 pub mod xml;
 
-pub use directory::Directory;
+pub use directory::{Admitted, Directory};
 pub use envelope::{Caller, Delivery, Envelope, Meta, Metadata, Place};
 pub use id::{NotAThread, ThreadId, World};
 pub use listener::{BadListener, Kind, Listener, Reach, Schema};
@@ -32,4 +32,4 @@ pub use name::{BadName, Name, SYSTEM};
 pub use payload::{ATTEMPT, BadType, HUH, Payload, PayloadType, SystemError};
 pub use pump::{External, Pump};
 pub use registry::{Limits, Refused, Registry, Room};
-pub use turn::{Effect, FORWARDS, Forward, Note, Outcome, Turn, Wish};
+pub use turn::{Checked, Effect, FORWARDS, Forward, Note, Outcome, Turn, Wish};

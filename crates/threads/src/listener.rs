@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jsonschema::PatternOptions;
 use serde_json::{Map, Value};
 
 use crate::name::Name;
@@ -24,31 +25,50 @@ const COSTLY: [&str; 5] = [
 ];
 /// Most types that one listener takes, and most peers.
 const MOST: usize = 256;
+/// Most patterns in the schemas of one listener.
+const PATTERNS: usize = 32;
+/// Bytes that the patterns of one schema have together once they are compiled: a body is looked through in time that grows
+/// with these.
+const COMPILED: usize = 256 << 10;
+/// Bytes that the engine may keep of what it found out about one pattern.
+const CACHED: usize = 256 << 10;
 
 /// What a payload must look like.
 #[derive(Debug, Clone)]
 pub struct Schema {
     source: Map<String, Value>,
     validator: std::sync::Arc<jsonschema::Validator>,
+    patterns: usize,
 }
 
 impl Schema {
-    /// Reads a JSON schema.
+    /// Reads a JSON schema. Its patterns are those of an engine that never goes back in a text.
     ///
     /// # Errors
     /// It is none, too large, or one that is costly to check.
     pub fn new(source: Map<String, Value>) -> Result<Self, BadListener> {
         let whole = Value::Object(source);
-        if whole.to_string().len() > SCHEMA || !is_cheap(&whole) {
+        if whole.to_string().len() > SCHEMA {
             return Err(BadListener::Schema);
         }
-        let validator = jsonschema::validator_for(&whole).map_err(|_| BadListener::Schema)?;
+        let patterns = patterns(&whole).ok_or(BadListener::Schema)?;
+        if patterns > PATTERNS {
+            return Err(BadListener::Patterns);
+        }
+        let engine = PatternOptions::regex()
+            .size_limit(COMPILED / patterns.max(1))
+            .dfa_size_limit(CACHED);
+        let validator = jsonschema::options()
+            .with_pattern_options(engine)
+            .build(&whole)
+            .map_err(|_| BadListener::Schema)?;
         let Value::Object(source) = whole else {
             return Err(BadListener::Schema);
         };
         Ok(Self {
             source,
             validator: validator.into(),
+            patterns,
         })
     }
 
@@ -68,22 +88,27 @@ impl Schema {
     }
 }
 
-/// Whether a schema costs no more to check than its values times those of a body.
-fn is_cheap(schema: &Value) -> bool {
-    let (mut count, mut left) = (0, vec![schema]);
+/// How many patterns a schema has. `None`: it costs more to check than its values times those of a body.
+fn patterns(schema: &Value) -> Option<usize> {
+    let (mut count, mut patterns, mut left) = (0, 0, vec![schema]);
     while let Some(value) = left.pop() {
         count += 1;
         match value {
-            _ if count > NODES => return false,
+            _ if count > NODES => return None,
             Value::Object(of) if of.keys().any(|key| COSTLY.contains(&key.as_str())) => {
-                return false;
+                return None;
             }
-            Value::Object(of) => left.extend(of.values()),
+            Value::Object(of) => {
+                patterns += usize::from(of.get("pattern").is_some_and(Value::is_string));
+                let by_name = of.get("patternProperties").and_then(Value::as_object);
+                patterns += by_name.map_or(0, |by_name| by_name.len());
+                left.extend(of.values());
+            }
             Value::Array(of) => left.extend(of),
             _ => {}
         }
     }
-    true
+    Some(patterns)
 }
 
 /// Whom an agent may forward to, itself aside.
@@ -118,9 +143,15 @@ pub enum BadListener {
     /// What it takes is no schema.
     #[error(
         "a schema is not a JSON schema of at most 64 KiB and 2,000 values, without '$ref', '$dynamicRef', '$recursiveRef', \
-         'unevaluatedItems' and 'unevaluatedProperties'"
+         'unevaluatedItems' and 'unevaluatedProperties', and with patterns of at most 256 KiB together once they are \
+         compiled, without look-around and back references"
     )]
     Schema,
+    /// Too many patterns in what it takes, or in what all listeners take.
+    #[error(
+        "there are more than 32 patterns in its schemas, or more than 256 in those of all listeners"
+    )]
+    Patterns,
     /// A type that is none.
     #[error("a type: {0}")]
     Type(#[from] crate::payload::BadType),
@@ -176,9 +207,17 @@ impl Listener {
         if self.types.len() >= MOST {
             return Err(BadListener::Many);
         }
-        let kind = PayloadType::new(kind)?;
-        self.types.insert(kind, Schema::new(schema)?);
+        let (kind, schema) = (PayloadType::new(kind)?, Schema::new(schema)?);
+        if self.patterns() + schema.patterns > PATTERNS {
+            return Err(BadListener::Patterns);
+        }
+        self.types.insert(kind, schema);
         Ok(self)
+    }
+
+    /// How many patterns the schemas of its types have.
+    pub(crate) fn patterns(&self) -> usize {
+        self.types.values().map(|schema| schema.patterns).sum()
     }
 
     /// It takes delegated work.
@@ -252,5 +291,36 @@ mod tests {
         let wide = |count| json!({"enum": vec![1; count]});
         assert!(schema(wide(NODES - 2)).is_some_and(|it| !it.admits(&mut Map::new())));
         assert!(schema(wide(NODES)).is_none());
+    }
+
+    #[test]
+    fn a_pattern_that_goes_back_in_a_text_is_none() {
+        let with = |pattern: &str| schema(json!({"properties": {"a": {"pattern": pattern}}}));
+        let word = with("^[a-z0-9_-]{1,64}$").expect("a plain pattern");
+        let body = |text: &str| json!({ "a": text }).as_object().cloned().unwrap();
+        assert!(word.admits(&mut body("greeter")) && !word.admits(&mut body("a b")));
+        // By each of these a short text can cost a lifetime, or a pattern much memory.
+        for costly in [r"^(a*)*\1$", "^(?=(a+)+$)", "(?<=a)b", "^.{20000}$"] {
+            assert!(with(costly).is_none(), "{costly}");
+        }
+    }
+
+    #[test]
+    fn a_listener_has_so_many_patterns() {
+        let named = |count: usize| -> Map<String, Value> {
+            let names = (0..count).map(|n| (format!("^a{n}"), json!({})));
+            json!({"patternProperties": names.collect::<Map<_, _>>()})
+                .as_object()
+                .cloned()
+                .unwrap()
+        };
+        let one = json!({"items": {"pattern": "^a"}});
+        let one = one.as_object().cloned().unwrap();
+        let listener = || Listener::new("a", "A.", Kind::Tool).unwrap();
+        let full = listener().takes("some", named(PATTERNS)).unwrap();
+        assert_eq!(full.patterns(), PATTERNS);
+        assert_eq!(full.takes("more", one).err(), Some(BadListener::Patterns));
+        let too_many = listener().takes("some", named(PATTERNS + 1));
+        assert_eq!(too_many.err(), Some(BadListener::Patterns));
     }
 }

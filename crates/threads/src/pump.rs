@@ -1,16 +1,14 @@
 //! The pump: it alone writes envelopes. It takes a message, checks it, gives it to a handler, and makes what the handler
 //! returns into the next messages. It does nothing itself: whoever runs it carries its effects out, in order.
 
-use serde_json::Value;
-
-use crate::directory::Directory;
+use crate::directory::{Admitted, Directory};
 use crate::envelope::{Caller, Delivery, Envelope, Meta, Metadata, Place};
 use crate::id::{ThreadId, World};
 use crate::listener::{Kind, Listener};
 use crate::name::Name;
 use crate::payload::{Payload, SystemError};
 use crate::registry::{Limits, Registry, Room};
-use crate::turn::{Effect, Forward, Note, Outcome, Turn, Wish};
+use crate::turn::{Checked, Effect, Note, Returned, Sending};
 
 /// Messages in a row that could not be processed, after which a turn ends.
 const HUHS: u32 = 3;
@@ -22,10 +20,8 @@ pub struct External<'a> {
     pub id: &'a str,
     /// Who sends it.
     pub caller: Caller,
-    /// Whom it names.
-    pub to: &'a str,
-    /// The type that it names.
-    pub kind: &'a str,
+    /// As a listener takes it, if one does.
+    pub admitted: Option<Admitted>,
     /// Its body as it came.
     pub raw: &'a [u8],
     /// What is inherited.
@@ -66,7 +62,6 @@ impl Pump {
             from_id: Name::system(),
             own_name: None,
             is_self_call: false,
-            usage_instructions: None,
         };
         let boot = Delivery {
             envelope,
@@ -91,16 +86,10 @@ impl Pump {
     /// Takes a message from outside. The thread is the one under which its sender goes on.
     pub fn external(
         &mut self,
-        directory: &Directory,
         external: External<'_>,
         world: &mut dyn World,
     ) -> (ThreadId, Vec<Effect>) {
         let caller = &external.caller;
-        let payload = Payload::read(external.kind, external.raw);
-        let target = directory.get(external.to);
-        let admitted = payload
-            .zip(target)
-            .and_then(|(payload, target)| Some((target.admitted(payload)?, target)));
         let answer = |thread, payload: Payload| {
             let (from, to) = (Name::system(), caller.initiator.clone());
             let workspace = caller.place.workspace.clone();
@@ -116,11 +105,11 @@ impl Pump {
             };
             (thread, vec![Effect::Door(envelope)])
         };
-        let Some((payload, target)) = admitted else {
+        let Some(Admitted { listener, payload }) = external.admitted else {
             let thread = self.registry.id_for(caller, world);
             return answer(thread, Payload::huh(external.raw));
         };
-        let registered = self.registry.register(caller, &target.name, world);
+        let registered = self.registry.register(caller, &listener.name, world);
         let mut effects = Vec::new();
         self.ended(Registry::pushed_out, &mut effects);
         let Ok(thread) = registered else {
@@ -137,7 +126,7 @@ impl Pump {
             thread,
             anew: true,
         };
-        self.deliver(directory, target, sent, payload, &mut effects);
+        self.deliver(&listener, sent, payload, &mut effects);
         (thread, effects)
     }
 
@@ -146,7 +135,7 @@ impl Pump {
         &mut self,
         directory: &Directory,
         delivery: &Delivery,
-        outcome: Outcome,
+        Checked(returned): Checked,
         world: &mut dyn World,
     ) -> Vec<Effect> {
         let thread = delivery.envelope.thread;
@@ -164,26 +153,28 @@ impl Pump {
             delivery,
             world,
         };
-        match outcome {
-            Outcome::Turn(turn) => self.turn(&mut at, turn, &mut effects),
-            Outcome::Unreadable(raw) => {
+        match returned {
+            Returned::Turn(forwards, respond) => {
+                self.turn(&mut at, forwards, respond, &mut effects);
+            }
+            Returned::Unreadable(raw) => {
                 self.huh(&mut at, &raw, &mut effects);
             }
-            Outcome::Failed(why) => {
+            Returned::Failed(why) => {
                 effects.push(Effect::Note(Note::failed(delivery, why)));
                 self.fail(&mut at, SystemError::Validation, &mut effects);
             }
-            Outcome::TimedOut => {
+            Returned::TimedOut => {
                 self.fail(&mut at, SystemError::Timeout, &mut effects);
             }
-            Outcome::Unserved => {
+            Returned::Unserved => {
                 effects.push(Effect::Note(Note::failed(
                     delivery,
                     "nobody serves it".into(),
                 )));
                 self.fail(&mut at, SystemError::Routing, &mut effects);
             }
-            Outcome::Cancelled => self.ended(|it| it.terminate_below(thread), &mut effects),
+            Returned::Cancelled => self.ended(|it| it.terminate_below(thread), &mut effects),
         }
         self.ended(Registry::pushed_out, &mut effects);
         effects
@@ -202,15 +193,26 @@ impl Pump {
         self.registry.cleanup(now)
     }
 
-    fn turn(&mut self, at: &mut At<'_>, turn: Turn, effects: &mut Vec<Effect>) {
-        let nothing = turn.forwards.is_empty() && turn.respond.is_none();
-        for forward in turn.forwards {
+    /// Ends one tree to make room for whoever needs it; see [`Registry::give_up`].
+    pub fn give_up(&mut self) -> Vec<ThreadId> {
+        self.registry.give_up()
+    }
+
+    fn turn(
+        &mut self,
+        at: &mut At<'_>,
+        forwards: Vec<Sending>,
+        respond: Option<Result<Payload, Vec<u8>>>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let nothing = forwards.is_empty() && respond.is_none();
+        for forward in forwards {
             if self.forward(at, forward, effects) {
                 return;
             }
         }
-        if let Some(wish) = turn.respond {
-            self.respond(at, wish, effects);
+        if let Some(payload) = respond {
+            self.respond(at, payload, effects);
         }
         let tree = at.delivery.tree;
         let idle = self
@@ -223,7 +225,7 @@ impl Pump {
     }
 
     /// Whether the turn has ended: its caller has an answer then, and what the handler wants beside goes nowhere.
-    fn forward(&mut self, at: &mut At<'_>, forward: Forward, effects: &mut Vec<Effect>) -> bool {
+    fn forward(&mut self, at: &mut At<'_>, forward: Sending, effects: &mut Vec<Effect>) -> bool {
         let thread = at.delivery.envelope.thread;
         let own = at.own();
         // Both are looked at before anything is said, so that neither shows by the time that it takes.
@@ -235,9 +237,9 @@ impl Pump {
             effects.push(Effect::Note(Note::refused(at.delivery, &forward.to, &why)));
             return self.routing(at, effects);
         };
-        let payload = forward.wish.read();
-        let Some(payload) = payload.and_then(|payload| target.admitted(payload)) else {
-            return self.huh(at, &forward.wish.raw(), effects);
+        let payload = match forward.payload {
+            Ok(payload) => payload,
+            Err(raw) => return self.huh(at, &raw, effects),
         };
         let itself = target.name == own.name;
         if itself && self.one_more(thread) {
@@ -257,14 +259,22 @@ impl Pump {
         };
         self.went_well(thread);
         let sent = at.sent(own.name.clone(), next, !itself);
-        self.deliver(at.directory, target, sent, payload, effects);
+        self.deliver(target, sent, payload, effects);
         false
     }
 
-    fn respond(&mut self, at: &mut At<'_>, wish: Wish, effects: &mut Vec<Effect>) {
-        let Some(payload) = wish.read() else {
-            self.huh(at, &wish.raw(), effects);
-            return;
+    fn respond(
+        &mut self,
+        at: &mut At<'_>,
+        payload: Result<Payload, Vec<u8>>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let payload = match payload {
+            Ok(payload) => payload,
+            Err(raw) => {
+                self.huh(at, &raw, effects);
+                return;
+            }
         };
         self.went_well(at.delivery.envelope.thread);
         let from = at.delivery.envelope.to.clone();
@@ -286,7 +296,7 @@ impl Pump {
                 match at.directory.get(target.as_str()) {
                     // Below the root there is nobody but whoever came in from outside.
                     _ if depth <= 3 => effects.push(Effect::Door(sent.envelope(target, payload))),
-                    Some(listener) => self.deliver(at.directory, listener, sent, payload, effects),
+                    Some(listener) => self.deliver(listener, sent, payload, effects),
                     None => {
                         let why = "the caller is not registered any more";
                         effects.push(Effect::Note(Note::refused(
@@ -331,13 +341,12 @@ impl Pump {
     fn tell(&mut self, at: &mut At<'_>, payload: Payload, effects: &mut Vec<Effect>) {
         if let Some(own) = at.own() {
             let sent = at.sent(Name::system(), at.delivery.envelope.thread, false);
-            self.deliver(at.directory, own, sent, payload, effects);
+            self.deliver(own, sent, payload, effects);
         }
     }
 
     fn deliver(
         &mut self,
-        directory: &Directory,
         to: &Listener,
         sent: Sent<'_>,
         payload: Payload,
@@ -362,7 +371,6 @@ impl Pump {
             from_id: envelope.from.clone(),
             own_name: to.is_agent().then(|| to.name.clone()),
             is_self_call: envelope.from == to.name,
-            usage_instructions: directory.usage(&to.name),
         };
         effects.push(Effect::Deliver(Delivery {
             envelope,
@@ -449,14 +457,5 @@ impl Sent<'_> {
             meta: self.meta.clone(),
             payload: payload.body,
         }
-    }
-}
-
-impl Wish {
-    fn read(&self) -> Option<Payload> {
-        let Value::Object(_) = self.body else {
-            return None;
-        };
-        Payload::read(&self.kind, &self.raw())
     }
 }

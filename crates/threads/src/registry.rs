@@ -57,8 +57,8 @@ pub enum Refused {
     Ended,
 }
 
-/// Room for the live threads of all registries that share it. Each has a part of it as its own limit, and gives up only
-/// trees of its own, so that none pushes out what is another's.
+/// Room for the live threads of all registries that share it. Each has a part of it as its own limit, and makes room for itself
+/// with trees of its own alone. Whoever holds all registries may have another one [give up](Registry::give_up) a tree.
 #[derive(Debug, Clone)]
 pub struct Room {
     used: Arc<AtomicUsize>,
@@ -81,9 +81,10 @@ impl Room {
         }
     }
 
-    /// Whether there is none.
-    pub fn is_full(&self) -> bool {
-        self.used.load(Ordering::Acquire) >= self.most
+    /// For how many more threads there is room.
+    pub fn free(&self) -> usize {
+        let used = self.used.load(Ordering::Acquire);
+        self.most.saturating_sub(used)
     }
 
     fn take(&self) -> bool {
@@ -361,19 +362,33 @@ impl Registry {
     }
 
     /// Makes room for one more thread, and takes it. Of the registry's own trees the one goes that was untouched for
-    /// longest; one that something is in progress of stays, and so does the one that it is for.
+    /// longest; one that something is in progress of stays, and so does the one that the thread is for.
     fn make_room(&mut self, within: Option<ThreadId>) -> Option<()> {
         loop {
             let trees = within.is_some() || self.trees.len() < self.limits.trees;
             if trees && self.tree_of.len() < self.limits.live && self.room.take() {
                 return Some(());
             }
-            let may_go =
-                |(first, tree): &(&ThreadId, &Tree)| tree.in_flight == 0 && Some(**first) != within;
-            let quiet = self.trees.iter().filter(may_go);
-            let (first, _) = quiet.min_by_key(|(_, tree)| tree.touched)?;
-            let gone = self.end_tree(*first);
+            let first = self.longest_quiet(within)?;
+            let gone = self.end_tree(first);
             self.pushed_out.extend(gone);
+        }
+    }
+
+    /// Of the trees that nothing is in progress of, the one that was untouched for longest; this one never.
+    fn longest_quiet(&self, but: Option<ThreadId>) -> Option<ThreadId> {
+        let may_go =
+            |(first, tree): &(&ThreadId, &Tree)| tree.in_flight == 0 && Some(**first) != but;
+        let quiet = self.trees.iter().filter(may_go);
+        let longest = quiet.min_by_key(|(_, tree)| tree.touched);
+        longest.map(|(first, _)| *first)
+    }
+
+    /// Ends the tree that was untouched for longest, unless something is in progress of all: its room is for another registry.
+    pub fn give_up(&mut self) -> Vec<ThreadId> {
+        match self.longest_quiet(None) {
+            Some(first) => self.end_tree(first),
+            None => Vec::new(),
         }
     }
 

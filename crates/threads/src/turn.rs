@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
+use crate::directory::Directory;
 use crate::envelope::{Delivery, Envelope};
 use crate::id::ThreadId;
 use crate::name::Name;
+use crate::payload::{ATTEMPT, Payload};
 
 /// Most messages that one return may send.
 pub const FORWARDS: usize = 64;
@@ -29,8 +31,17 @@ impl Wish {
         }
     }
 
-    pub(crate) fn raw(&self) -> Vec<u8> {
-        serde_json::to_vec(&self.body).unwrap_or_default()
+    /// The payload, if whom it is for takes it; else the beginning of what was to be sent.
+    fn read(self, takes: impl FnOnce(Payload) -> Option<Payload>) -> Result<Payload, Vec<u8>> {
+        let mut raw = serde_json::to_vec(&self.body).unwrap_or_default();
+        let payload = match self.body {
+            Value::Object(_) => Payload::read(&self.kind, &raw).and_then(takes),
+            _ => None,
+        };
+        payload.ok_or_else(|| {
+            raw.truncate(ATTEMPT);
+            raw
+        })
     }
 }
 
@@ -99,6 +110,56 @@ pub enum Outcome {
     Unserved,
     /// Whoever asked does not want it any more.
     Cancelled,
+}
+
+/// How the handling of a message ended, with payloads that were checked by what their listeners take. That needs no pump, which
+/// does one thing at a time for a whole workspace.
+#[derive(Debug)]
+pub struct Checked(pub(crate) Returned);
+
+/// What is in it.
+#[derive(Debug)]
+pub(crate) enum Returned {
+    Turn(Vec<Sending>, Option<Result<Payload, Vec<u8>>>),
+    Unreadable(Vec<u8>),
+    Failed(String),
+    TimedOut,
+    Unserved,
+    Cancelled,
+}
+
+/// A message to another listener, which takes the payload; else the beginning of it.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    pub(crate) to: String,
+    pub(crate) payload: Result<Payload, Vec<u8>>,
+}
+
+impl Outcome {
+    /// Checks what a handler wants to send by what its targets take.
+    pub fn checked(self, directory: &Directory, delivery: &Delivery) -> Checked {
+        Checked(match self {
+            Self::Turn(turn) => {
+                let own = directory.get(delivery.envelope.to.as_str());
+                let sending = |forward: Forward| {
+                    let target = directory.get(&forward.to);
+                    let may = own.is_some_and(|own| directory.may(own, &forward.to));
+                    let target = target.filter(|_| may);
+                    let takes = |payload| target.and_then(|target| target.admitted(payload));
+                    let payload = forward.wish.read(takes);
+                    let to = forward.to;
+                    Sending { to, payload }
+                };
+                let forwards = turn.forwards.into_iter().map(sending).collect();
+                Returned::Turn(forwards, turn.respond.map(|wish| wish.read(Some)))
+            }
+            Self::Unreadable(raw) => Returned::Unreadable(raw),
+            Self::Failed(why) => Returned::Failed(why),
+            Self::TimedOut => Returned::TimedOut,
+            Self::Unserved => Returned::Unserved,
+            Self::Cancelled => Returned::Cancelled,
+        })
+    }
 }
 
 /// What is to be done, in order.

@@ -12,7 +12,7 @@ use crate::error::Error;
 #[serde(default)]
 pub struct ThreadsRequest {
     #[serde(deserialize_with = "nullable")]
-    /// `send-message`, `list-listeners`, `close-thread` or `show-thread`.
+    /// `send-message`, `list-listeners`, `list-refused-listeners`, `close-thread` or `show-thread`.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
     /// The flow whose listeners are meant.
@@ -35,7 +35,7 @@ pub struct ThreadsRequest {
     #[serde(deserialize_with = "nullable")]
     /// `send-message`: whether messages and pieces come one by one, as they are made.
     pub streaming: bool,
-    /// `list-listeners`: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold them;
+    /// Listings: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold them;
     /// with `after` 1,000.
     #[serde(deserialize_with = "nullable")]
     pub limit: i64,
@@ -82,6 +82,9 @@ pub struct ListenerInfo {
     #[serde(deserialize_with = "nullable")]
     /// Whether a model drives it.
     pub agent: bool,
+    #[serde(deserialize_with = "nullable")]
+    /// `list-refused-listeners`: why its row cannot be used.
+    pub why: String,
 }
 
 message!(ListenerInfo);
@@ -105,10 +108,10 @@ pub struct ThreadsResponse {
     /// Messages for whoever sent it.
     pub messages: Vec<ThreadMessage>,
     #[serde(deserialize_with = "nullable")]
-    /// `list-listeners`: by name.
+    /// Listings: by name.
     pub listeners: Vec<ListenerInfo>,
     #[serde(deserialize_with = "nullable")]
-    /// `list-listeners`: how to ask for what follows; empty: nothing does.
+    /// Listings: how to ask for what follows; empty: nothing does.
     pub next: String,
     #[serde(deserialize_with = "nullable")]
     /// `show-thread`: the names of its chain.

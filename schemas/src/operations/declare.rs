@@ -163,14 +163,15 @@ pub type Object = Map<String, Value>;
 /// # Errors
 /// The text of the error, which begins with the field that does not fit.
 pub fn read<T: Wire>(object: &Object) -> Result<T, String> {
-    let whole = match serde_json::from_value(Value::Object(object.clone())) {
+    // What is read is not copied before.
+    let whole = match T::deserialize(object) {
         Ok(whole) => return Ok(whole),
         Err(error) => error,
     };
     // Each field has a default, so the one at fault fails alone, too.
     let alone = |(key, value): (&String, &Value)| {
         let one: Object = [(key.clone(), value.clone())].into_iter().collect();
-        let failed = serde_json::from_value::<T>(Value::Object(one)).is_err();
+        let failed = T::deserialize(&one).is_err();
         failed.then(|| format!("{key}: is not what the operation takes here"))
     };
     let field = object.iter().find_map(alone);

@@ -104,6 +104,29 @@ fn some_services_alone_need_a_broker() {
     assert_eq!(told(&[("THREADGRAPH_BUS", "amqp://u:p@h/")], &some), None);
 }
 
+/// Of a shell that is set up for clients of the gateway.
+#[test]
+fn a_gateway_that_would_ask_itself_or_send_its_key_elsewhere_does_not_start() {
+    let own = ("OPENAI_BASE_URL", "http://127.0.0.1:8888/v1");
+    let key = ("OPENAI_API_KEY", "tg_hidden");
+    let [fault] = &told(&[own, key])[..] else {
+        panic!("one fault");
+    };
+    assert!(
+        fault.starts_with("OPENAI_BASE_URL: is the address of this gateway"),
+        "{fault}"
+    );
+    let [fault] = &told(&[key])[..] else {
+        panic!("one fault");
+    };
+    assert!(
+        fault.starts_with("OPENAI_API_KEY: is a key of a Threadgraph gateway"),
+        "{fault}"
+    );
+    let elsewhere = ("THREADGRAPH_LISTEN", "127.0.0.1:9999");
+    assert!(Settings::load(&Flags::default(), env(&[own, key, elsewhere])).is_ok());
+}
+
 /// What could be set before sections were structs.
 #[test]
 fn every_earlier_setting_is_still_one() {

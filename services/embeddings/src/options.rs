@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tg_provider_http::{Origin, Secret, address, ollama_address, sendable};
+use tg_provider_http::{
+    Origin, Secret, address, is_same_server, not_of_gateway, ollama_address, sendable,
+};
 use tg_settings::{Filled, SettingError};
 
 use crate::embedder::{Bounds, Embedder};
@@ -274,7 +276,11 @@ impl Options {
         key: Option<&Secret>,
         usual: &str,
     ) -> Result<Chosen, Vec<SettingError>> {
-        match (address("url", url), sendable("key", key)) {
+        let sent = sendable("key", key).and_then(|()| match is_same_server(url, OPENAI_URL) {
+            true => not_of_gateway("key", key),
+            false => Ok(()),
+        });
+        match (address("url", url), sent) {
             (Ok(url), Ok(())) => {
                 let model = self.model.clone().unwrap_or_else(|| usual.to_owned());
                 let key = key.cloned();

@@ -136,7 +136,7 @@ impl App {
                 body,
                 workspace: call.workspace.clone(),
                 timeout: None,
-                leave: Leave::Unsaid,
+                leave: Leave::Cancel,
                 whole: false,
                 meta: call.meta.clone(),
             };
@@ -351,7 +351,7 @@ mod tests {
                 body,
                 workspace: Some("acme".to_owned()),
                 timeout: None,
-                leave: Leave::Unsaid,
+                leave: Leave::Cancel,
                 whole: false,
                 meta: Meta {
                     request_id: "r".into(),

@@ -30,12 +30,13 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Whether it may go on without its caller. A query may not: nobody would have its answer.
-    pub(crate) fn is_lasting(&self) -> bool {
-        match self {
+    /// Whether it goes on when its caller goes away, who wants that so. A query does not: nobody would have its answer.
+    pub(crate) fn goes_on(&self, leave: Leave) -> bool {
+        let lasting = match self {
             Self::Service { .. } => true,
             Self::Kind { kind, .. } => kind.lasting,
-        }
+        };
+        lasting && leave != Leave::Cancel
     }
 
     /// An operation by names.
@@ -159,10 +160,8 @@ impl Meta {
 /// What becomes of a request when its caller goes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Leave {
-    /// What the gateway does with all.
-    #[default]
-    Unsaid,
     /// It is cancelled.
+    #[default]
     Cancel,
     /// It goes on, if it leaves something behind.
     Detach,

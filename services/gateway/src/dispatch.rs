@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::Admitted;
 use crate::ask::{self, Parts};
 use crate::auth::{Identity, Lapse, Resource, models};
-use crate::call::{Call, Leave, Target};
+use crate::call::{Call, Target};
 use crate::engine::scrub::scrub;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::generic::Raw;
@@ -25,7 +25,6 @@ use crate::flow_model;
 use crate::iam_call;
 use crate::judge;
 use crate::opened::{self, Known};
-use crate::options::OnDisconnect;
 use crate::registry::{self, EXPAND, Gate, Home, REMAKE};
 use crate::rejoin::{self, Joined};
 use crate::running::{Running, count};
@@ -387,16 +386,6 @@ impl App {
         Ok(Some(key.to_string()))
     }
 
-    /// Whether a question goes on when its caller goes admitted.
-    pub(crate) fn goes_on(&self, target: &Target, leave: Leave) -> bool {
-        target.is_lasting()
-            && match leave {
-                Leave::Unsaid => self.options.on_disconnect == OnDisconnect::Finish,
-                Leave::Cancel => false,
-                Leave::Detach | Leave::Grace(_) => true,
-            }
-    }
-
     fn ask_options(
         &self,
         identity: &Identity,
@@ -414,7 +403,7 @@ impl App {
             deadline: span.map(Deadline::after),
             cancel,
             streaming,
-            detach: self.goes_on(&call.target, call.leave),
+            detach: call.target.goes_on(call.leave),
             epoch: admitted.epoch,
             workspace: admitted.workspace.clone(),
             generation: admitted.generation,

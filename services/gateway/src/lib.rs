@@ -70,7 +70,7 @@ pub use error::GatewayError;
 pub use exposition::Exposition;
 #[doc(hidden)]
 pub use offers::{Client, Offers};
-pub use options::{AuthMode, GatewayOptions, OnDisconnect, Settings};
+pub use options::{AuthMode, GatewayOptions, Settings};
 pub use processors::processors;
 pub use routes::{ROUTES, Route};
 pub use scraped::{Readiness, serve_metrics, serve_report};

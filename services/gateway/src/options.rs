@@ -23,16 +23,6 @@ pub enum AuthMode {
     Iam,
 }
 
-/// What happens to a running question when its client goes away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnDisconnect {
-    /// It is cancelled, down to the model provider.
-    #[default]
-    Cancel,
-    /// It runs to its end; nobody hears the answer.
-    Finish,
-}
-
 tg_settings::options! {
     /// What a settings file says of the gateway: its bounds, at each of which the client is told, as nothing queues without
     /// end; and its certificate.
@@ -199,8 +189,6 @@ pub struct GatewayOptions {
     pub auth_mode: AuthMode,
     /// Bounds and certificate.
     pub settings: Settings,
-    /// Policy when a client goes away.
-    pub on_disconnect: OnDisconnect,
     /// Deadline of a question that is not streamed; a streamed one has the mesh's own.
     pub timeout: Duration,
     /// Pause between signs of life on an event stream.
@@ -227,7 +215,6 @@ impl GatewayOptions {
             listen,
             auth_mode,
             settings: Settings::default(),
-            on_disconnect: OnDisconnect::default(),
             timeout: Duration::from_secs(600),
             heartbeat: Duration::from_secs(15),
             ping: Duration::from_secs(30),

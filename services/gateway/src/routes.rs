@@ -295,6 +295,7 @@ pub(crate) fn router(app: Shared) -> Router {
         .method_not_allowed_fallback(surface::not_allowed)
         // Endpoints read bodies themselves, with the limit of the options.
         .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn(edge::check_leave))
         .layer(middleware::from_fn_with_state(app.clone(), edge::guard))
         .layer(middleware::from_fn_with_state(app.clone(), cors::allow))
         .layer(middleware::from_fn(edge::trace))

@@ -17,7 +17,7 @@ use crate::engine::translate::agent::behind_gap;
 use crate::flows;
 use crate::inflight::Permit;
 
-/// A question under way. Dropping it cancels the question, or it goes on here, as call and options say. It ends,
+/// A question under way. Dropping it cancels the question, or it goes on here, as the call says. It ends,
 /// too, when its caller may not ask it any more.
 pub(crate) struct Running {
     pub(crate) parts: Peekable<Parts>,

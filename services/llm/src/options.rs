@@ -1,18 +1,22 @@
 //! Which provider serves: by the settings, and where they leave it open by the variables of the providers' own tools.
 //! This is the one place that decides.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tg_provider_http::{Credentials, NoClient, Origin, Secret, address, ollama_address, sendable};
+use tg_provider_http::{
+    Credentials, NoClient, Origin, Secret, address, is_listened_on, not_of_gateway, ollama_address,
+    sendable,
+};
 use tg_settings::{Filled, SettingError};
 
 use crate::completer::Completer;
 use crate::engine::router::choice::Strategy;
 use crate::engine::router::pauses::Policy;
 use crate::model::ChatModel;
-use crate::providers::{At, Builtin, Key, Provider, named};
+use crate::providers::{At, Builtin, Key, Provider, is_public, named};
 use crate::routing::{Router, Rules};
 use crate::services::Services;
 
@@ -279,7 +283,11 @@ impl Options {
     /// The mistakes in a server that was chosen.
     fn wrong(&self, server: &Server) -> Vec<SettingError> {
         let url = address(server.url_by, &server.url).err();
-        let key = sendable(server.key_by, server.key.as_ref()).err();
+        let key = sendable(server.key_by, server.key.as_ref());
+        let key = key.and_then(|()| match is_public(&server.url) {
+            true => not_of_gateway(server.key_by, server.key.as_ref()),
+            false => Ok(()),
+        });
         let other = match (server.provider.key, &server.key) {
             (Key::Required, None) => Some(SettingError::new(
                 "llm.key",
@@ -291,7 +299,18 @@ impl Options {
             )),
             _ => self.context(server.kind).err(),
         };
-        [url, key, other].into_iter().flatten().collect()
+        [url, key.err(), other].into_iter().flatten().collect()
+    }
+
+    /// The providers that are the gateway of this system, which listens there: it would ask itself.
+    pub fn asks_gateway(&self, listen: SocketAddr) -> Vec<SettingError> {
+        if let Some(backends) = &self.backends {
+            return backends.at_gateway(listen);
+        }
+        let server = self.server();
+        let own = server.filter(|server| is_listened_on(&server.url, listen));
+        let fault = own.map(|server| SettingError::new(server.url_by, backends::OF_GATEWAY));
+        fault.into_iter().collect()
     }
 
     /// What is set and means nothing to the builtin reader.

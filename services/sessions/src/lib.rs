@@ -12,6 +12,7 @@ pub mod engine;
 mod error;
 mod handlers;
 mod options;
+mod pasts;
 mod processors;
 pub mod store;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The trail of turns: a line of JSON for each turn, and for each call of a model that it took. It names who asked
 //! what of whom and what that cost, and never what was said. A line that cannot be written fails nothing.
 
-use std::fs::{OpenOptions, create_dir_all, read_dir, remove_file};
+use std::fs::{File, OpenOptions, create_dir_all, read_dir, remove_file};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,10 @@ use uuid::Uuid;
 const FILE: &str = "audit.jsonl.";
 /// Characters of a date.
 const DAY: usize = 10;
+
+/// Bytes that are written on the thread of a task to a file that is there, as a short commit is: the answer of a turn waits for its
+/// line, and would wait for two threads more.
+const SHORT: usize = 64 << 10;
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 3600 * 1000;
@@ -175,12 +179,23 @@ impl Trail {
         let begin = clock::rfc3339_of(millis - i64::from(self.days) * DAY_MS);
         let oldest = (self.days > 0).then(|| name(&begin));
         let (directory, file) = (self.directory.clone(), name(&now));
-        let written = off_runtime(move || append(&directory, &file, &lines, oldest.as_deref()));
-        let written = written.await;
-        if written.is_err() {
+        let known = (lines.len() <= SHORT).then(|| directory.join(&file));
+        let written = match known.and_then(|path| open(&path, false).ok()) {
+            Some(mut file) => file.write_all(lines.as_bytes()).is_ok(),
+            None => {
+                let work = move || append(&directory, &file, &lines, oldest.as_deref());
+                off_runtime(work).await.is_ok()
+            }
+        };
+        if !written {
             tracing::warn!("the trail of turns cannot be written");
         }
     }
+}
+
+/// Opens a file of a trail to add to it.
+fn open(path: &Path, make: bool) -> std::io::Result<File> {
+    OpenOptions::new().create(make).append(true).open(path)
 }
 
 /// Adds lines to a file, in one write. The first of a day removes the files whose names come before the oldest.
@@ -193,7 +208,7 @@ fn append(
     let path = directory.join(name);
     let done = create_dir_all(directory).and_then(|()| {
         let is_first = !path.exists();
-        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        let mut file = open(&path, true)?;
         file.write_all(lines.as_bytes())?;
         match oldest.filter(|_| is_first) {
             Some(oldest) => remove_before(directory, oldest),
@@ -219,6 +234,32 @@ fn remove_before(directory: &Path, oldest: &str) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn lines_stand_in_their_order_however_long_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let trail = Trail::below(dir.path(), 0);
+        let texts = [String::new(), "x".to_owned(), "x".repeat(SHORT)];
+        for (at, text) in texts.iter().chain(&texts).enumerate() {
+            trail.write(vec![json!({"at": at, "text": text})]).await;
+        }
+        // A new day may have begun meanwhile.
+        let files = read_dir(dir.path().join("audit")).unwrap();
+        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        files.sort();
+        let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+        let all: String = files.iter().map(read).collect();
+        let lines = all.lines().map(|line| {
+            let line: Value = serde_json::from_slice(line.as_bytes()).unwrap();
+            let fields = &line["fields"];
+            (
+                fields["at"].as_u64().unwrap(),
+                fields["text"].as_str().unwrap().len(),
+            )
+        });
+        let expected = (0..).zip([0, 1, SHORT, 0, 1, SHORT]);
+        assert!(lines.eq(expected));
+    }
 
     #[test]
     fn the_first_line_of_a_day_removes_old_days() {

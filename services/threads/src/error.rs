@@ -9,7 +9,9 @@ const HUH: &str = "request-error";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThreadsError {
     /// No such operation.
-    #[error("operation: must be send-message, list-listeners, close-thread or show-thread")]
+    #[error(
+        "operation: must be send-message, list-listeners, list-refused-listeners, close-thread or show-thread"
+    )]
     Operation,
     /// No such flow.
     #[error("flow: there is no flow '{0}'")]

@@ -1,4 +1,8 @@
 //! Threads over the bus, and the examples.
 
+mod ended;
 mod examples;
+mod ids;
 mod over_the_bus;
+mod starts;
+mod world;

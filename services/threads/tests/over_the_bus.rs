@@ -5,151 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
-use tg_bus::Consumer;
+use serde_json::{Value, json};
 use tg_clients::listeners::listen;
-use tg_mesh::{Ask, Deadline, Responder};
+use tg_mesh::Responder;
+use tg_schemas::ErrorCode;
 use tg_schemas::msg::{
     ListenerMessage, ListenerRequest, ListenerResponse, ThreadMessage, ThreadsRequest,
     ThreadsResponse,
 };
-use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId};
-use tg_testkit::config::Config;
-use tg_testkit::flow::{SOON, TestFlow};
+use tg_testkit::flow::SOON;
 use tg_testkit::place::Place;
-use tg_threads_service::{Options, processors};
 
-const ANY: &str =
-    r#"{"textinput": {"type": "object", "properties": {"text": {"type": "string"}}}}"#;
-
-/// A system with listeners that are registered, and those of them that listen.
-struct World {
-    flow: TestFlow,
-    listening: Vec<Box<dyn Consumer>>,
-}
-
-fn ids() -> (WorkspaceId, FlowId) {
-    (
-        WorkspaceId::new("default").unwrap(),
-        FlowId::new("default").unwrap(),
-    )
-}
-
-fn says(to: &str, text: &str) -> ListenerMessage {
-    ListenerMessage {
-        to: to.to_owned(),
-        r#type: "textinput".to_owned(),
-        payload: [("text".to_owned(), json!(text))].into_iter().collect(),
-    }
-}
-
-fn respond(text: &str) -> ListenerResponse {
-    ListenerResponse {
-        respond: Some(says("", text)),
-        end_of_stream: true,
-        ..ListenerResponse::default()
-    }
-}
-
-fn forward(to: &str, text: &str) -> ListenerResponse {
-    ListenerResponse {
-        forwards: vec![says(to, text)],
-        end_of_stream: true,
-        ..ListenerResponse::default()
-    }
-}
-
-fn text(payload: &Map<String, Value>) -> String {
-    payload
-        .get("text")
-        .and_then(Value::as_str)
-        .unwrap_or("")
-        .to_owned()
-}
-
-fn send(to: &str, said: &str) -> ThreadsRequest {
-    ThreadsRequest {
-        operation: "send-message".to_owned(),
-        flow: "default".to_owned(),
-        to: to.to_owned(),
-        r#type: "textinput".to_owned(),
-        payload: json!({ "text": said }).to_string(),
-        ..ThreadsRequest::default()
-    }
-}
-
-fn console(target: &str, said: &str, thread: &str) -> ThreadsRequest {
-    ThreadsRequest {
-        thread: thread.to_owned(),
-        to: "console-router".to_owned(),
-        r#type: "consoleinput".to_owned(),
-        payload: json!({"text": said, "target": target}).to_string(),
-        console: true,
-        streaming: true,
-        ..send("", "")
-    }
-}
-
-impl World {
-    async fn start(place: &Place, rows: &[(&str, String)]) -> Self {
-        let config = Config::new();
-        config.put("flow", "default", "{}");
-        for (name, row) in rows {
-            config.put("listener", name, row);
-        }
-        let host = |mesh: &_| processors(mesh, Options::default());
-        let flow = TestFlow::start(place, config, &[], host).await;
-        Self {
-            flow,
-            listening: Vec::new(),
-        }
-    }
-
-    async fn listen(
-        &mut self,
-        name: &str,
-        handle: impl Fn(ListenerRequest) -> ListenerResponse + Send + Sync + 'static,
-    ) {
-        let answer = move |got: ListenerRequest, mut out: Responder<ListenerResponse>| {
-            let returned = handle(got);
-            async move { out.send(returned).await }
-        };
-        let (workspace, flow) = ids();
-        let peer = &self.flow.mesh;
-        let listening = listen(peer, (&workspace, &flow), name, answer).await;
-        self.listening.push(listening.unwrap());
-    }
-
-    fn ask(&self, request: &ThreadsRequest, user: &str) -> tg_mesh::Answer<ThreadsResponse> {
-        let (workspace, _) = ids();
-        let topic = Topic::workspace(Class::Request, "threads", &workspace);
-        let ask = Ask {
-            deadline: Some(Deadline::after(SOON)),
-            user_id: Some(user.to_owned()),
-            ..Ask::default()
-        };
-        self.flow.mesh.ask(&topic, request, ask)
-    }
-
-    async fn whole(&self, request: &ThreadsRequest) -> Result<ThreadsResponse, Error> {
-        self.ask(request, "ann").last().await
-    }
-
-    /// The texts that came back, and the thread.
-    async fn texts(&self, request: &ThreadsRequest) -> (Vec<String>, String) {
-        let whole = self.whole(request).await.unwrap();
-        let texts = whole
-            .messages
-            .iter()
-            .map(|one| text(&one.payload))
-            .collect();
-        (texts, whole.thread)
-    }
-}
-
-fn tool(description: &str) -> String {
-    format!(r#"{{"description": "{description}", "types": {ANY}}}"#)
-}
+use crate::world::{ANY, World, console, forward, ids, respond, says, send, text, tool};
 
 /// 136 to 138: forwards, responds, and what a sub-listener keeps, over the bus.
 async fn a_message_goes_along_its_chain(place: Place) {
@@ -555,7 +422,88 @@ async fn what_is_thrown_away_is_not_waited_for(place: Place) {
     told.expect("the listener is stopped");
 }
 
+/// What agents read of their peers counts as what their messages take.
+async fn what_agents_read_of_their_peers_is_bounded(place: Place) {
+    let schema = format!(r#"{{"type": "object", "title": "{}"}}"#, "x".repeat(60_000));
+    let types: Vec<_> = (0..4).map(|n| format!(r#""type{n}": {schema}"#)).collect();
+    let large = format!(
+        r#"{{"description": "Takes much.", "types": {{{}}}}}"#,
+        types.join(", ")
+    );
+    let agent = format!(
+        r#"{{"description": "Thinks.", "agent": true, "peers": ["large"], "types": {ANY}}}"#
+    );
+    let names: Vec<_> = (0..40).map(|n| format!("agent-{n}")).collect();
+    let mut rows = vec![("boss", tool("Asks all.")), ("large", large)];
+    rows.extend(names.iter().map(|name| (name.as_str(), agent.clone())));
+    let mut world = World::start(&place, &rows).await;
+    for name in &names {
+        world
+            .listen(name, |got| {
+                assert!(got.usage_instructions.unwrap_or_default().len() > 200_000);
+                respond("done")
+            })
+            .await;
+    }
+    let all: Vec<_> = names.iter().map(|name| says(name, "x")).collect();
+    world
+        .listen("boss", move |got| match got.from_id.as_str() {
+            "gateway" => ListenerResponse {
+                forwards: all.clone(),
+                ..forward("", "")
+            },
+            "system" => respond(&Value::Object(got.payload).to_string()),
+            _ => ListenerResponse {
+                end_of_stream: true,
+                ..ListenerResponse::default()
+            },
+        })
+        .await;
+    let (said, _) = world.texts(&send("boss", "x")).await;
+    assert!(!said.is_empty());
+    assert!(said.iter().all(|one| one.contains("routing")), "{said:?}");
+}
+
+/// Rows that cannot be used are listed, each with why.
+async fn rows_that_cannot_be_used_are_listed(place: Place) {
+    let rows = [
+        ("greeter", tool("Greets.")),
+        ("mute", "{}".to_owned()),
+        ("odd", r#"{"description": "x", "speed": 1}"#.to_owned()),
+    ];
+    let world = World::start(&place, &rows).await;
+    let list = |limit: i64, after: &str| ThreadsRequest {
+        operation: "list-refused-listeners".to_owned(),
+        limit,
+        after: after.to_owned(),
+        ..send("", "")
+    };
+    let listed = world.whole(&list(0, "")).await.unwrap().listeners;
+    let told: Vec<_> = listed
+        .iter()
+        .map(|one| (one.name.as_str(), one.why.as_str()))
+        .collect();
+    let [mute, ("odd", odd)] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    let why = "the description is required, and has at most 4096 bytes";
+    assert_eq!(*mute, ("mute", why));
+    assert!(
+        odd.starts_with("it cannot be read: unknown field `speed`"),
+        "{odd}"
+    );
+    let first = world.whole(&list(1, "")).await.unwrap();
+    assert_eq!(first.listeners, listed[..1]);
+    let next = world.whole(&list(1, &first.next)).await.unwrap();
+    assert_eq!(
+        (&next.listeners[..], next.next.as_str()),
+        (&listed[1..], "")
+    );
+}
+
 tg_testkit::on_both_buses!(
+    what_agents_read_of_their_peers_is_bounded,
+    rows_that_cannot_be_used_are_listed,
     what_is_thrown_away_is_not_waited_for,
     what_was_too_large_is_over,
     a_thread_has_one_message_at_a_time,

@@ -97,11 +97,11 @@ def main():
         running = [run for run in running if not run.is_over()]
         if listener in ready:
             connection, _ = listener.accept()
-            line = connection.makefile("rb").readline()
-            if not line:
-                connection.close()
+            try:
+                ask = json.loads(connection.makefile("rb").readline())
+            except (OSError, ValueError):
+                connection.close()  # Whoever connected has hung up.
                 continue
-            ask = json.loads(line)
             run = Run(connection, ask)
             if run.pid == 0:
                 become(run, ask)

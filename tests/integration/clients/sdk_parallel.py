@@ -1,6 +1,6 @@
 """Sends requests side by side on one socket of the official SDK, unmodified, and prints what became of each kind.
 
-Arguments: URL of the gateway, how many requests.
+Arguments: URL of the gateway, workspace, how many requests.
 """
 
 import asyncio
@@ -35,10 +35,10 @@ async def triples(flow, nonce):
 KINDS = [completion, agent, embeddings, triples]
 
 
-async def main(url, count):
+async def main(url, workspace, count):
     seen = collections.Counter()
     wrong = []
-    async with AsyncSocketClient(url, PATIENCE, None) as client:
+    async with AsyncSocketClient(url, PATIENCE, None, workspace) as client:
         flow = client.flow("default")
 
         async def one(number):
@@ -58,4 +58,4 @@ async def main(url, count):
     print(json.dumps({"answered": seen, "wrong": wrong}))
 
 
-asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))

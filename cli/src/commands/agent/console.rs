@@ -178,7 +178,26 @@ impl Talk {
             }
             Err(error) => Err(error),
         };
+        let done = match done {
+            Ok(()) => self.refused(session, &mut socket).await,
+            failed => failed,
+        };
         self.over(session, socket, done, typed)
+    }
+
+    /// Shows the rows that cannot be used, to whoever may read the configuration.
+    async fn refused(&self, session: &mut Session, socket: &mut Socket) -> Result<()> {
+        let reply = match socket.ask(&self.call("list-refused-listeners")).await {
+            Ok(reply) => reply,
+            Err(Error::Service { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let all = list(&reply, "refused");
+        if session.out.is_json() && !all.is_empty() {
+            return session.out.json_line(&reply);
+        }
+        let line = |one: &Value| format!("left out: {}: {}", text(one, "name"), text(one, "why"));
+        all.iter().try_for_each(|one| session.out.line(line(one)))
     }
 
     /// One line for the router. What comes of it is shown as it comes.

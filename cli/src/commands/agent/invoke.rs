@@ -1,5 +1,5 @@
 //! `tg invoke-agent`: asks the agent and prints its answer as it comes. Ctrl-C closes the socket,
-//! which cancels the run unless it was said otherwise.
+//! which cancels the run, or leaves it to be joined again where `--on-disconnect` says so.
 
 use std::io::IsTerminal;
 
@@ -97,13 +97,14 @@ impl Command for InvokeAgent {
                 Ok(None) => break,
                 Err(error) => {
                     session.out.piece_if_text(&view.closing())?;
-                    return Err(error);
+                    return Err(self.left(&mut session.out, replies.run(), error));
                 }
             };
             let chunk = Chunk::read(&reply);
             if matches!(chunk, Chunk::Confirm { .. }) {
                 session.out.piece_if_text(&view.closing())?;
-                confirm(session, replies.run(), &chunk).await?;
+                let confirmed = confirm(session, replies.run(), &chunk).await;
+                confirmed.map_err(|error| self.left(&mut session.out, replies.run(), error))?;
             }
             if session.out.is_json() {
                 session.out.json_line(&reply)?;
@@ -144,6 +145,21 @@ impl Command for InvokeAgent {
     }
 }
 
+/// What is said of a run whose caller leaves; `None`: it ends. The first reply names it.
+fn goes_on(word: Option<&str>, run: &str) -> Option<String> {
+    let how = match word {
+        None | Some("cancel") => return None,
+        Some(word) => match word.strip_prefix("grace=") {
+            Some(seconds) => format!(" for {seconds} s"),
+            None => String::new(),
+        },
+    };
+    Some(match run {
+        "" => "`tg list-runs` says whether the run goes on.".to_owned(),
+        run => format!("The run goes on{how}: tg attach {run}"),
+    })
+}
+
 /// The citations, as a piece of text.
 pub(super) fn below(answered: &Answered) -> String {
     let below = answered.below();
@@ -173,6 +189,16 @@ impl InvokeAgent {
             request["pattern"] = json!(pattern);
         }
         request
+    }
+
+    /// Says how a run that Ctrl-C leaves is joined again.
+    fn left(&self, out: &mut Output, run: &str, error: Error) -> Error {
+        if matches!(error, Error::Interrupted)
+            && let Some(text) = goes_on(self.on_disconnect.as_deref(), run)
+        {
+            out.talk(text);
+        }
+        error
     }
 
     fn explain(&self, out: &mut Output, entity: &Entity) {
@@ -259,6 +285,27 @@ mod tests {
             json!({"question": "why?", "collection": "books", "streaming": true,
                 "group": ["a", "b"], "pattern": "react"})
         );
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_named() {
+        for (word, run, told) in [
+            (Some("detach"), "r1", Some("The run goes on: tg attach r1")),
+            (
+                Some("grace=9"),
+                "r1",
+                Some("The run goes on for 9 s: tg attach r1"),
+            ),
+            (
+                Some("detach"),
+                "",
+                Some("`tg list-runs` says whether the run goes on."),
+            ),
+            (Some("cancel"), "r1", None),
+            (None, "r1", None),
+        ] {
+            assert_eq!(goes_on(word, run).as_deref(), told);
+        }
     }
 
     #[test]

@@ -47,15 +47,36 @@ impl Command for ListRuns {
 }
 
 fn render(reply: &Value, width: Width) -> String {
-    let columns = ["id", "state", "flow", "workspace", "user", "on-disconnect"];
+    let columns = [
+        "id",
+        "state",
+        "started",
+        "flow",
+        "workspace",
+        "user",
+        "on-disconnect",
+    ];
+    let cell = |row: &Value, column: &str| match column {
+        "started" => started(row),
+        column => text(row, column),
+    };
     let rows: Vec<_> = list(reply, "runs")
         .iter()
-        .map(|row| columns.map(|column| text(row, column)))
+        .map(|row| columns.map(|column| cell(row, column)))
         .collect();
     match rows.is_empty() {
         true => "There are no runs.".to_owned(),
         false => table(columns, rows, width),
     }
+}
+
+/// When a run began, in UTC.
+fn started(row: &Value) -> String {
+    let millis = row.get("started-ms").and_then(Value::as_i64);
+    let time = millis.and_then(chrono::DateTime::from_timestamp_millis);
+    time.map_or_else(String::new, |time| {
+        time.format("%Y-%m-%dT%H:%M:%SZ").to_string()
+    })
 }
 
 /// Arguments of `tg attach`.
@@ -292,9 +313,11 @@ mod tests {
     #[test]
     fn runs_are_a_table() {
         let reply = json!({"runs": [{"id": "r1", "state": "running", "flow": "default",
-            "workspace": "acme", "user": "ann", "on-disconnect": "grace=30", "started-ms": 1}]});
+            "workspace": "acme", "user": "ann", "on-disconnect": "grace=30", "started-ms": 1_790_000_000_000_i64}]});
         let shown = render(&reply, None);
-        assert!(shown.contains("r1") && shown.contains("running") && shown.contains("grace=30"));
+        for part in ["r1", "running", "grace=30", "2026-09-21T14:13:20Z"] {
+            assert!(shown.contains(part), "{shown}");
+        }
         assert_eq!(render(&json!({"runs": []}), None), "There are no runs.");
     }
 

@@ -2,10 +2,16 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
+use tg_threads::ThreadId;
 
 use crate::client::{Call, Error, Result};
 use crate::fields::{embedded, in_shell, list, text, texts};
 use crate::session::Session;
+
+/// What gives a line of the console to its listener.
+const ROUTER: &str = "console-router";
+/// Names in the chain of a thread on which whoever wrote from outside is answered: the system, the mesh, and that one.
+const OUTSIDE: usize = 3;
 
 /// A line for the run and each of its subagents, and those for what they wait for.
 pub(in crate::commands) async fn run(session: &Session, id: &str, all: bool) -> Result<Vec<Value>> {
@@ -54,19 +60,72 @@ pub(in crate::commands) async fn thread(
     flow: &str,
     id: &str,
 ) -> Result<Vec<Value>> {
+    if ThreadId::parse(id).is_err() {
+        let text =
+            "--thread: must be a whole id, as the second line of `/status` in `tg console` is";
+        return Err(Error::Usage(text.to_owned()));
+    }
+    let http = session.http()?;
     let request = json!({"operation": "show-thread", "flow": flow, "thread": id});
-    let told = session.http()?.service("threads", request).await?;
-    let mut lines = vec![of_thread(&told, flow, id)];
+    let told = http.service("threads", request).await?;
+    let request = json!({"operation": "list-listeners", "flow": flow});
+    let known = match http.all("threads", request).await {
+        Ok(reply) => {
+            let all = list(&reply, "listeners").iter();
+            Some(all.map(|one| text(one, "name")).collect::<Vec<_>>())
+        }
+        // Whoever may look into threads need not be one who may write to listeners.
+        Err(Error::Service { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let mut lines = vec![of_thread(&told, id, known.as_deref())];
     lines.extend(of_flow(session, flow).await?);
     Ok(lines)
 }
 
-/// Whoever stands last in the chain has the thread's latest message.
-fn of_thread(told: &Value, flow: &str, id: &str) -> Value {
+/// What a chain says of its thread: who gets the messages on it, and not whether one is in progress. The listeners are those
+/// that are `known`, where that can be said.
+fn of_thread(told: &Value, id: &str, known: Option<&[String]>) -> Value {
     let chain = texts(told, "chain");
     let last = chain.last().map_or("", String::as_str);
-    let detail = format!("it is with '{last}': {}", chain.join(" > "));
-    line(id, "open", &detail, &format!("tg why {}", in_shell(flow)))
+    let by = chain.join(" > ");
+    let is_known = known.is_none_or(|known| known.iter().any(|name| name == last));
+    let (state, detail, command) = match last {
+        _ if chain.len() <= OUTSIDE => (
+            "open",
+            format!("no listener has it: it leads back to '{last}', who wrote from outside ({by})"),
+            None,
+        ),
+        ROUTER => (
+            "open",
+            format!(
+                "'{last}' keeps no message: what listeners have of it is on other threads ({by})"
+            ),
+            None,
+        ),
+        _ if !is_known => (
+            "left",
+            format!("'{last}' gets no message, as no listener of that name is registered ({by})"),
+            Some("tg list-config-items --type listener".to_owned()),
+        ),
+        _ => (
+            "open",
+            format!(
+                "its messages go to '{last}', and whether one is in progress is not reported ({by})"
+            ),
+            Some(match last {
+                "agent" => "tg list-runs --all".to_owned(),
+                name => format!(
+                    "tg get-config-item --type listener --key {}",
+                    in_shell(name)
+                ),
+            }),
+        ),
+    };
+    match command {
+        Some(command) => line(id, state, &detail, &command),
+        None => json!({"subject": id, "state": state, "detail": detail}),
+    }
 }
 
 /// What of the flow is not as it should be, where the caller may know it.
@@ -255,17 +314,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_with_the_last_of_its_chain() {
-        let told = json!({"chain": ["console", "writer", "shouter"]});
-        assert_eq!(
-            of_thread(&told, "f", "t"),
-            line(
-                "t",
+    fn a_thread_says_no_more_than_its_chain_and_the_listeners_do() {
+        let known = ["agent", "shouter"].map(str::to_owned);
+        for (below, state, detail, command) in [
+            (
+                &["gateway", "writer", "shouter"][..],
                 "open",
-                "it is with 'shouter': console > writer > shouter",
-                "tg why f"
-            )
-        );
+                "its messages go to 'shouter', and whether one is in progress is not reported \
+                 (system > mesh > gateway > writer > shouter)",
+                "tg get-config-item --type listener --key shouter",
+            ),
+            (
+                &["gateway", "agent"],
+                "open",
+                "its messages go to 'agent', and whether one is in progress is not reported (system > mesh > gateway > agent)",
+                "tg list-runs --all",
+            ),
+            (
+                &["gateway", "writer"],
+                "left",
+                "'writer' gets no message, as no listener of that name is registered (system > mesh > gateway > writer)",
+                "tg list-config-items --type listener",
+            ),
+            (
+                &["console", "console-router"],
+                "open",
+                "'console-router' keeps no message: what listeners have of it is on other threads \
+                 (system > mesh > console > console-router)",
+                "",
+            ),
+            (
+                &["gateway"],
+                "open",
+                "no listener has it: it leads back to 'gateway', who wrote from outside (system > mesh > gateway)",
+                "",
+            ),
+        ] {
+            let chain = [&["system", "mesh"], below].concat();
+            let told = of_thread(&json!({"chain": chain}), "t", Some(&known));
+            let said = ["state", "detail", "command"].map(|key| text(&told, key));
+            assert_eq!(said, [state, detail, command]);
+        }
+        // Where nobody says which listeners there are, none is missing.
+        let told = json!({"chain": ["system", "mesh", "gateway", "writer"]});
+        assert_eq!(text(&of_thread(&told, "t", None), "state"), "open");
     }
 
     fn told(standing: Value) -> Vec<Value> {

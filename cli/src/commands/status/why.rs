@@ -31,7 +31,7 @@ pub struct Why {
     /// Say it of a run of the agent, as `tg list-runs` names it
     #[arg(long, value_name = "ID", conflicts_with = "thread")]
     run: Option<String>,
-    /// Say it of a thread of listeners of the flow --flow-id, as `/status` of `tg console` names it
+    /// Say it of a thread of listeners of the flow --flow-id, by its whole id: the second line of `/status` in `tg console`
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
     /// Show what serves and what is not part of this release, too; of --run: one of somebody else, for administrators

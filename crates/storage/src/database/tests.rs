@@ -163,6 +163,50 @@ async fn a_short_write_is_committed_here_while_the_writer_is_idle_and_waits_in_o
     assert_ne!(committed_by(&safe, 2, 0).await, here);
 }
 
+/// The thread on which a short read was done that finds so many rows.
+async fn read_by(db: &Database, rows: i64) -> std::thread::ThreadId {
+    let read = db.read_short(|conn| {
+        let count = conn.query_row("SELECT count(*) FROM item", [], |row| row.get(0))?;
+        Ok::<(i64, _), _>((count, std::thread::current().id()))
+    });
+    let (count, by) = read.await.unwrap();
+    assert_eq!(count, rows);
+    by
+}
+
+#[tokio::test]
+async fn a_short_read_is_done_here_while_nobody_writes_and_by_a_thread_of_the_store_else() {
+    let here = std::thread::current().id();
+    let dir = tempdir().unwrap();
+    for db in [
+        Database::in_memory(SCHEMA).unwrap(),
+        Database::open(&dir.path().join("store.db"), SCHEMA, Durability::Process).unwrap(),
+    ] {
+        insert(&db, 1).await.unwrap();
+        let_go(&db);
+        assert_eq!(read_by(&db, 1).await, here);
+        let error = db.read_short(|_| Err::<(), _>(StorageError::Missing));
+        assert_eq!(error.await, Err(StorageError::Missing));
+        let panics =
+            db.read_short(|_| -> Result<(), StorageError> { panic!("a fault of who reads") });
+        assert_eq!(panics.await, Err(StorageError::Panicked));
+        // The writer is at work. Only where it is the one reader, too, is it waited for.
+        let mut reads = Box::pin(read_by(&db, 1));
+        let early = {
+            let _at_work = db.inner.conn.lock();
+            (&mut reads).now_or_never()
+        };
+        let by = match early {
+            Some(by) => by,
+            None => reads.await,
+        };
+        assert_ne!(by, here);
+        insert(&db, 2).await.unwrap();
+        let_go(&db);
+        assert_eq!(read_by(&db, 2).await, here);
+    }
+}
+
 /// Returns once the writer's thread has moved a full log into the file; it is woken by the write that fills it, and by nothing else.
 async fn moved(db: &Database) {
     let moves = async {

@@ -5,10 +5,15 @@
 //!
 //! `--text` replaces the dialog: every call is answered with this text. `--when` and `--say` replace it, too: the first pair counts whose
 //! parts, between `&&`, are all in the prompt.
+//!
+//! `scripted-model --route PID` is no model: until the process PID has ended, it passes each call on to the scripted model at the port
+//! that the name of the model ends with.
 
 use std::time::Duration;
 
 use tg_testkit::model::{Options, Reply, Rule, ScriptedModel, cut, two_step_react};
+use tg_testkit::model_router::route;
+use tokio::net::TcpListener;
 
 struct Settings {
     port: u16,
@@ -18,6 +23,7 @@ struct Settings {
     args: serde_json::Value,
     text: Option<String>,
     said: Vec<(String, String)>,
+    route: Option<u32>,
 }
 
 fn settings() -> anyhow::Result<Settings> {
@@ -29,6 +35,7 @@ fn settings() -> anyhow::Result<Settings> {
         args: serde_json::json!({"expression": "6*7"}),
         text: None,
         said: Vec::new(),
+        route: None,
     };
     let mut args = std::env::args().skip(1);
     while let Some(name) = args.next() {
@@ -42,6 +49,7 @@ fn settings() -> anyhow::Result<Settings> {
             "--tool" => settings.tool = value,
             "--args" => settings.args = serde_json::from_str(&value)?,
             "--text" => settings.text = Some(value),
+            "--route" => settings.route = Some(value.parse()?),
             "--when" => settings.said.push((value, String::new())),
             "--say" => match settings.said.last_mut() {
                 Some((_, text)) => *text = value,
@@ -56,6 +64,11 @@ fn settings() -> anyhow::Result<Settings> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let settings = settings()?;
+    if let Some(owner) = settings.route {
+        let listener = TcpListener::bind(("127.0.0.1", settings.port)).await?;
+        println!("http://{}/v1", listener.local_addr()?);
+        return route(listener, owner).await;
+    }
     let (pieces, delay) = (settings.pieces, settings.delay);
     let reply = |text: &str| Reply::pieces(cut(text, pieces)).delayed(delay);
     let rules = match settings.text {

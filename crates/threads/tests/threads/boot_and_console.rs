@@ -85,11 +85,12 @@ fn line_150_a_console_is_scripted() {
     let shown = say(&mut mesh, &mut console, &text, &target);
     assert_eq!(shown, ["[greeter] hello", "[greeter] you"]);
     let first = console.thread().map(str::to_owned);
-    let status = Step::Again(vec![format!(
-        "running, thread {}",
-        &first.as_ref().unwrap()[..8]
-    )]);
-    assert_eq!(console.line(Some("/status")), status);
+    let id = first.as_ref().unwrap();
+    let status = [
+        format!("running, thread {}", &id[..8]),
+        format!("its whole id: {id}"),
+    ];
+    assert_eq!(console.line(Some("/status")), Step::Again(status.to_vec()));
     // The conversation goes on under its thread, however long it is.
     for _ in 0..100 {
         assert_eq!(

@@ -340,7 +340,7 @@ fn a_workspace_pushes_out_nobody_else() {
     assert!(both[1].pump.registry().is_live(more) && both[1].pump.registry().is_live(kept));
     // Where all is taken, and nothing of its own can go, a workspace is refused.
     let mut third = Mesh::within([tool("echo")], limits, room.clone());
-    assert!(room.is_full());
+    assert_eq!(room.free(), 0);
     let (_, effects) = third.enter(caller(None), "echo", "textinput", b"{}");
     assert!(
         matches!(effects.as_slice(), [Effect::Door(_)]),
@@ -353,6 +353,27 @@ fn a_workspace_pushes_out_nobody_else() {
         matches!(effects.as_slice(), [Effect::Deliver(_)]),
         "{effects:?}"
     );
+}
+
+/// What a workspace gives up for another is the tree that was untouched for longest, and none that something is in progress of.
+#[test]
+fn a_workspace_gives_up_what_is_quiet() {
+    let room = Room::of(100);
+    let mut mesh = Mesh::within([tool("echo")], Limits::default(), room.clone());
+    mesh.handles("echo", |_| Turn::respond("textinput", says("x")));
+    let (busy, effects) = mesh.enter(caller(None), "echo", "textinput", b"{}");
+    assert!(matches!(effects.as_slice(), [Effect::Deliver(_)]));
+    mesh.world.now = 1;
+    let older = mesh.send("echo", "x");
+    mesh.world.now = 2;
+    let newer = mesh.send("echo", "x");
+    let before = room.free();
+    let gone = mesh.pump.give_up();
+    assert!(gone.contains(&older) && !gone.contains(&newer), "{gone:?}");
+    assert_eq!(room.free(), before + gone.len());
+    assert!(mesh.pump.give_up().contains(&newer));
+    assert!(mesh.pump.give_up().is_empty());
+    assert!(mesh.pump.registry().is_live(busy));
 }
 
 /// A respond is never lost at a limit: whoever came in from outside gets it, though the tree has all threads that it may.

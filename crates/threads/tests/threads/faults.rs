@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use serde_json::{Value, json};
-use tg_threads::{Kind, Listener, Outcome, Turn};
+use tg_threads::{BadListener, Directory, Kind, Listener, Outcome, Turn};
 
 use crate::world::{Mesh, agent, caller, object, says, tool};
 
@@ -241,6 +241,26 @@ fn the_log_is_told_so_much() {
     mesh.ends("broken", |_| Outcome::Failed("ä".repeat(100_000)));
     mesh.send("broken", "x");
     assert_eq!(mesh.notes[0].why, "ä".repeat(512));
+}
+
+/// All listeners together have so many patterns: a listener beyond is left out, and another one without any is not.
+#[test]
+fn all_patterns_have_a_bound() {
+    let patterned = |n: usize| {
+        let names = (0..32).map(|n| (format!("^a{n}"), json!({})));
+        let schema = json!({"patternProperties": names.collect::<serde_json::Map<_, _>>()});
+        Listener::new(&format!("l{n}"), "Has patterns.", Kind::Tool)
+            .and_then(|one| one.takes("textinput", object(schema)))
+            .unwrap()
+    };
+    let listeners = (0..9).map(patterned).chain([tool("plain")]);
+    let (directory, refused) = Directory::new(listeners);
+    let refused: Vec<_> = refused
+        .iter()
+        .map(|(name, why)| (name.as_str(), *why))
+        .collect();
+    assert_eq!(refused, [("l8", BadListener::Patterns)]);
+    assert!(directory.get("l7").is_some() && directory.get("plain").is_some());
 }
 
 /// What an agent is told has a bound; the warning stands at its end all the same.

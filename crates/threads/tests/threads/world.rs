@@ -156,13 +156,11 @@ impl Mesh {
         let external = External {
             id: "question",
             caller,
-            to,
-            kind,
+            admitted: self.directory.admitted(to, kind, raw),
             raw,
             meta: Meta::default(),
         };
-        self.pump
-            .external(&self.directory, external, &mut self.world)
+        self.pump.external(external, &mut self.world)
     }
 
     pub(crate) fn run(&mut self, effects: Vec<Effect>) {
@@ -184,8 +182,9 @@ impl Mesh {
     }
 
     pub(crate) fn back(&mut self, delivery: &Delivery, outcome: Outcome) -> Vec<Effect> {
+        let checked = outcome.checked(&self.directory, delivery);
         self.pump
-            .returned(&self.directory, delivery, outcome, &mut self.world)
+            .returned(&self.directory, delivery, checked, &mut self.world)
     }
 
     /// What a listener got, in order.

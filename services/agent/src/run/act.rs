@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tg_clients::traces::Next;
-use tg_mesh::clock;
 use tg_provenance::{Event, Reason};
 use tg_schemas::msg::{AgentResponse, AgentRun, AgentRunStep};
 use tg_schemas::processors::agent_manager;
 use tokio::time::Instant;
 
+use super::ahead::NextRun;
 use super::calling::{Calling, UNKNOWN, count};
 use super::execution::StepExecution;
 use super::guard;
@@ -46,13 +46,14 @@ impl StepExecution {
         // Where it is known what the tool returned, the next step may have been published before.
         let again = known.is_some();
         // Without an observation the run ends here, and its end stores everything.
-        let (seen, promised) = self.use_tool(tools, decision, known, repeated).await?;
+        let (seen, promised, next) = self.use_tool(tools, decision, known, repeated).await?;
         if let Some(guard) = seen.guard.as_ref().filter(|guard| guard.stops()) {
             let why = guard.sentence();
             let stopped = self.stopped(Some(decision), Some(&seen), (Reason::Loop, &why));
             return stopped.await;
         }
-        self.hand_on(decision, &seen, (again, promised)).await?;
+        self.hand_on(decision, &seen, (again, promised, next))
+            .await?;
         if self.relay.is_none() && self.playback.is_none() && !self.gives_work(tools, decision) {
             // What follows from it is durable, and its lease says that it is done. The row says so with the end of the run: until
             // then it would spare another process only to write the same trace again, if the record comes to one.
@@ -62,14 +63,14 @@ impl StepExecution {
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
 
-    /// What the tool returned, and all entries of the step, if they were made.
+    /// What the tool returned; all entries of the step, and the run after it, if they were made.
     async fn use_tool(
         &mut self,
         tools: &ToolSet,
         decision: &Decision,
         known: Option<Observation>,
         repeated: bool,
-    ) -> Result<(Observation, Option<Vec<Event>>), Stop> {
+    ) -> Result<(Observation, Option<Vec<Event>>, NextRun), Stop> {
         // Whoever takes the run's end up again knows of it, too.
         self.seen.clone_from(&known);
         let mut chosen = Vec::new();
@@ -96,7 +97,7 @@ impl StepExecution {
             self.retell().await?;
         }
         // The JSON of what is told of the observation.
-        let mut written = Vec::new();
+        let (mut written, mut next) = (Vec::new(), None);
         let (seen, (observed, promised)) = match known {
             Some(seen) => {
                 self.count_all(self.tool_took(decision, &seen)).await?;
@@ -106,15 +107,12 @@ impl StepExecution {
             None => {
                 let seen = self.observe(tools, decision, repeated).await?;
                 self.keep_notes().await?;
-                let ledger = self.ledger().await?;
-                let key = self.key();
                 let observed = self.returned(decision, &seen, begun);
                 let told = self.told_with(&observed.0);
                 let until = told.first + told.parts.len() as u64;
                 written = last_written(&told, observed.0.len());
-                let took = self.tool_took(decision, &seen);
-                let kept = ledger.observe(&key, self.step, &seen, told, &took, clock::millis());
-                kept.await?;
+                let kept = self.commit_observation((decision, &seen), told, observed.1.as_deref());
+                next = kept.await?;
                 self.kept(until);
                 (seen, observed)
             }
@@ -124,7 +122,7 @@ impl StepExecution {
             return Err(Stop::End(ending));
         }
         self.send_known(observed, written).await?;
-        Ok((seen, promised))
+        Ok((seen, promised, next))
     }
 
     /// What is told of an observation, behind the entries of the decision, and all entries of the step.
@@ -168,7 +166,7 @@ impl StepExecution {
         &mut self,
         decision: &Decision,
         seen: &Observation,
-        (again, promised): (bool, Option<Vec<Event>>),
+        (again, promised, next): (bool, Option<Vec<Event>>, NextRun),
     ) -> Result<(), Stop> {
         let left = Left {
             decision: Some(decision),
@@ -187,7 +185,7 @@ impl StepExecution {
         let Some(out) = self.out.take() else {
             return Ok(());
         };
-        let mut next = self.next(decision, seen, chain);
+        let mut next = next.map_or_else(|| self.next(decision, seen, chain), |next| *next);
         let mut address = out.release();
         if self.unheard {
             // Who took nothing lacks what was told meanwhile.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_clients::rendering::ReadyPrompts;
-use tg_mesh::{Cx, LeasedStore};
+use tg_mesh::{Cx, Derived, LeasedStore};
 use tg_schemas::Error;
 use tg_storage::StorageError;
 use tokio::sync::{Notify, Semaphore};
@@ -15,6 +15,7 @@ use super::slots::Slots;
 use super::tasks::Tasks;
 use super::tools::Tools;
 use super::transcript::Transcripts;
+use crate::engine::guards::budget::Budgets;
 use crate::engine::toolset::ToolSet;
 use crate::options::Options;
 use crate::programs::Pool;
@@ -25,7 +26,7 @@ use crate::store::Ledger;
 pub(crate) const STORE: &str = "agent-manager";
 /// Runs that are replayed at once, each with its record in memory; others wait.
 const REPLAYS: usize = 4;
-/// Workspaces whose prompts are kept ready at most.
+/// Workspaces whose prompts and budgets are kept ready at most.
 const WORKSPACES: usize = 256;
 
 /// See the module.
@@ -42,6 +43,8 @@ pub struct Agent {
     /// Prompts that are rendered here.
     pub(super) prompts: ReadyPrompts,
     pub(super) tools: Tools,
+    /// What workspaces have configured of budgets.
+    pub(super) budgets: Derived<Budgets>,
     pub(super) servers: Servers,
     pub(super) routers: Routers,
     pub(super) slots: Slots,
@@ -79,6 +82,7 @@ impl Agent {
             programs: Pool::new(options.cli_processes),
             prompts: ReadyPrompts::new(WORKSPACES),
             tools: Tools::with(options.cli_agents.as_ref()),
+            budgets: Derived::of(WORKSPACES),
             options,
             store,
             leases,
@@ -117,6 +121,7 @@ impl Agent {
             programs: Pool::new(0),
             prompts: ReadyPrompts::new(WORKSPACES),
             tools: Tools::with(options.cli_agents.as_ref()),
+            budgets: Derived::of(WORKSPACES),
             options,
             store: LeasedStore::opened_with(STORE, Ledger::in_memory()?),
             leases: Arc::default(),

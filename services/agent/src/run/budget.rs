@@ -9,6 +9,7 @@ use chrono::DateTime;
 use tg_clients::model_calls::key_of;
 use tg_mesh::tg_bus::pause::doubled;
 use tg_mesh::{Cx, clock};
+use tg_schemas::msg::AgentRun;
 use tokio::time::Instant;
 
 use super::Agent;
@@ -42,11 +43,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// # Errors
 /// The workspace's own row cannot be read; the error names the field.
 pub(crate) fn budgets_of(agent: &Agent, cx: &Cx) -> Result<Budgets, AgentError> {
-    let usual = agent.options.budgets();
-    match cx.config().get(cx.workspace(), OWN.0, OWN.1) {
-        Some(row) => usual.with(&row).map_err(AgentError::Budget),
-        None => Ok(usual),
+    let (usual, workspace) = (agent.options.budgets(), cx.workspace());
+    let rows = [cx.config().values(workspace, OWN.0)];
+    let Some(row) = rows[0].get(OWN.1) else {
+        return Ok(usual);
+    };
+    if let Some(known) = agent.budgets.get(workspace, &rows) {
+        return Ok(*known);
     }
+    let read = usual.with(row).map_err(AgentError::Budget)?;
+    agent.budgets.put(workspace, rows.into(), read);
+    Ok(read)
 }
 
 /// Whom calls of a run are counted for, on behalf of who sent the message.
@@ -75,27 +82,32 @@ pub(super) fn bounds_of(budgets: Budgets, today: &str, seconds: u64) -> Vec<Boun
         key,
         workspace,
     } = budgets;
-    let share = |whose: &str, share: &budget::Share| {
-        let since = share.per.since(today);
-        let whose = format!("the budget of {whose} for the {}", share.per.as_str());
-        (share.budget, since, whose)
+    // Most runs have no bound, and are asked for it several times in a step.
+    let share = |scope: Scope, whose: &str, share: &budget::Share| {
+        share.budget.binds().then(|| Bound {
+            scope,
+            since: share.per.since(today),
+            budget: share.budget,
+            seconds: None,
+            whose: format!("the budget of {whose} for the {}", share.per.as_str()),
+        })
     };
-    let whole = |whose: &str, budget: Budget| (budget, String::new(), whose.to_owned());
+    let whole = |scope: Scope, whose: &str, budget: Budget| {
+        budget.binds().then(|| Bound {
+            scope,
+            since: String::new(),
+            budget,
+            seconds: (scope == Scope::Run).then_some(seconds),
+            whose: whose.to_owned(),
+        })
+    };
     let all = [
-        (Scope::Run, whole("its budget", run)),
-        (Scope::Session, whole("the budget of its session", session)),
-        (Scope::Key, share("its key", &key)),
-        (Scope::Workspace, share("its workspace", &workspace)),
+        whole(Scope::Run, "its budget", run),
+        whole(Scope::Session, "the budget of its session", session),
+        share(Scope::Key, "its key", &key),
+        share(Scope::Workspace, "its workspace", &workspace),
     ];
-    let binding = all.into_iter().filter(|(_, (budget, ..))| budget.binds());
-    let bounds = binding.map(|(scope, (budget, since, whose))| Bound {
-        scope,
-        since,
-        budget,
-        seconds: (scope == Scope::Run).then_some(seconds),
-        whose,
-    });
-    bounds.collect()
+    all.into_iter().flatten().collect()
 }
 
 /// The tool that is about to be called, unless a guard has it not called.
@@ -137,32 +149,32 @@ impl StepExecution {
         account_of(&self.cx, run, &self.run.conversation, agent)
     }
 
-    /// What binds the next call.
-    fn bounds(&self, today: &str) -> Vec<Bound> {
-        bounds_of(self.budgets(), today, self.seconds())
+    /// Whether anything binds calls of the run.
+    pub(super) fn is_bound(&self) -> bool {
+        self.budgets().bind()
     }
 
     fn price(&self, model: &str) -> Option<Price> {
         prices::price(&self.cx, model)
     }
 
-    /// What the next call of the model may cost: by the price of the one that answered last, else by the highest.
-    fn likely(&self) -> Amount {
+    /// What the next call of the model may cost in a run: by the price of the one that answered last, else by the highest.
+    pub(super) fn likely(&self, run: &AgentRun) -> Amount {
         let dear = |price: &Amount| price.nanodollars;
-        match self.run.model.as_str() {
+        match run.model.as_str() {
             "" => {
                 let prices = prices::all(&self.cx);
                 let likely = prices
                     .iter()
-                    .map(|price| budget::model_call(&self.run, Some(price)));
+                    .map(|price| budget::model_call(run, Some(price)));
                 let dearest = likely.max_by_key(dear);
-                dearest.unwrap_or_else(|| budget::model_call(&self.run, None))
+                dearest.unwrap_or_else(|| budget::model_call(run, None))
             }
-            model => budget::model_call(&self.run, self.price(model).as_ref()),
+            model => budget::model_call(run, self.price(model).as_ref()),
         }
     }
 
-    fn numbered(&self, step: u32, (kind, nth): (CallKind, u32)) -> Call {
+    pub(super) fn numbered(&self, step: u32, (kind, nth): (CallKind, u32)) -> Call {
         Call {
             run: self.run.run.clone(),
             step,
@@ -176,17 +188,20 @@ impl StepExecution {
         if self.playback.is_none() {
             self.settle_router().await?;
         }
+        if self.is_reserved() {
+            return Ok(None);
+        }
         self.no_ask(0, true).await
     }
 
     /// Waits for others where the run has reserved nothing itself that is not settled.
     async fn no_ask(&self, nth: u32, waits: bool) -> Result<Option<Exhausted>, Stop> {
         // What it is likely to cost is looked for only then: a workspace may have hundreds of prices.
-        if self.playback.is_none() && self.bounds(&today()).is_empty() {
+        if self.playback.is_none() && !self.is_bound() {
             return Ok(None);
         }
         let like = (Scope::Model, self.run.model.clone());
-        let (call, likely) = ((CallKind::Model, nth), self.likely());
+        let (call, likely) = ((CallKind::Model, nth), self.likely(&self.run));
         match waits {
             true => self.reserve_soon(call, likely, like).await,
             false => self.reserve(call, likely, like).await,
@@ -297,6 +312,12 @@ impl StepExecution {
             let by = (Scope::Tool, String::new());
             self.count(call, by, Amount::default()).await?;
         }
+        if self.is_reserved() {
+            // The step before reserved a call of the model that is not made.
+            let call = self.numbered(self.step, (CallKind::Model, 0));
+            let by = (Scope::Model, String::new());
+            self.count(call, by, Amount::default()).await?;
+        }
         let last = &self.asks.last;
         match self.asks.models {
             0 => Ok(()),
@@ -388,12 +409,18 @@ impl StepExecution {
     }
 
     /// What is reserved for a call. `None`: nothing binds it.
-    fn reservation(&self, amount: Amount, like: (Scope, String), now: i64) -> Option<Reservation> {
-        let day = today();
-        let bounds = self.bounds(&day);
-        if bounds.is_empty() {
+    pub(super) fn reservation(
+        &self,
+        amount: Amount,
+        like: (Scope, String),
+        now: i64,
+    ) -> Option<Reservation> {
+        let budgets = self.budgets();
+        if !budgets.bind() {
             return None;
         }
+        let day = today();
+        let bounds = bounds_of(budgets, &day, self.seconds());
         let deadline = i64::try_from(self.cx.deadline.millis()).unwrap_or(i64::MAX);
         Some(Reservation {
             account: self.account(),
@@ -519,9 +546,9 @@ impl StepExecution {
         if !seen.called {
             // What was reserved for a call that was not made is free again.
             let by = (Scope::Tool, String::new());
-            return match self.bounds(&today()).is_empty() {
-                true => None,
-                false => self.took(call, by, Amount::default()),
+            return match self.is_bound() {
+                true => self.took(call, by, Amount::default()),
+                false => None,
             };
         }
         let amount = Amount {

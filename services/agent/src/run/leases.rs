@@ -43,6 +43,8 @@ struct State {
     /// Who waits for the end of each. Bounded by the handlers that may run at once.
     busy: HashMap<Key, Arc<Notify>>,
     fresh: Recent<Key>,
+    /// Steps whose first call of the model the step before reserved.
+    reserved: Recent<Key>,
     done: Recent<Key>,
     positions: HashMap<Arc<str>, u64>,
     positions_order: VecDeque<Arc<str>>,
@@ -168,6 +170,17 @@ impl StepLeases {
         self.state.lock().fresh.set.remove(&(run.into(), step))
     }
 
+    /// The first call of the model in a step is reserved.
+    pub(crate) fn reserved(&self, run: &str, step: u32) {
+        self.state.lock().reserved.add((run.into(), step));
+    }
+
+    /// Whether it is, as far as this process knows. The second answer is no.
+    pub(crate) fn is_reserved(&self, run: &str, step: u32) -> bool {
+        let mut state = self.state.lock();
+        state.reserved.set.remove(&(run.into(), step))
+    }
+
     /// Whether a step was done here.
     pub(crate) fn is_done(&self, run: &str, step: u32) -> bool {
         self.state.lock().done.set.contains(&(run.into(), step))
@@ -180,10 +193,11 @@ impl StepLeases {
         (1..step).all(|earlier| state.done.set.contains(&(run.clone(), earlier)))
     }
 
-    /// No step counts as new or done any more.
+    /// No step counts as new, reserved or done any more.
     pub(crate) fn forget_steps(&self) {
         let mut state = self.state.lock();
         state.fresh = Recent::default();
+        state.reserved = Recent::default();
         state.done = Recent::default();
     }
 
@@ -265,8 +279,18 @@ mod tests {
         assert!(leases.is_fresh("r", 2));
         assert!(!leases.is_fresh("r", 2));
         leases.publishing("r", 3);
+        leases.reserved("r", 3);
         leases.forget_steps();
-        assert!(!leases.is_fresh("r", 3));
+        assert!(!leases.is_fresh("r", 3) && !leases.is_reserved("r", 3));
+    }
+
+    #[test]
+    fn a_step_counts_as_reserved_once() {
+        let leases = StepLeases::default();
+        leases.reserved("r", 2);
+        assert!(!leases.is_reserved("r", 3) && !leases.is_reserved("s", 2));
+        assert!(leases.is_reserved("r", 2));
+        assert!(!leases.is_reserved("r", 2));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! records · `execution` takes one step · `think` asks the model, `compact` what it is shown of earlier steps · `plan` has it plan ahead · `subagents` splits a question, `delegate` gives work
 //! to other agents, `giving` gives it without waiting, `graphs` gives several that depend on each other, `tasking` is what is not waited for, with what this process knows of it in `tasks`, `announce` tells what came of it, `program` has a program do it, `fan_in` waits for the runs that they are, within `slots`,
 //! `went` is what a subagent's step gives to that · `texts` is what a step leaves in the library, `entries` what in the trace · `act` uses the tool, `together` several side by side, `calling` is one call, `again` when a call is repeated, `ready` what it is made with, `confirm` asks the user before, `hooks` the flow ·
-//! `guard` breaks loops · `polls` has a poll wait · `budget` ends what takes too much, `stopped` is how, `outside` are calls that no run makes · `ids` are those of new runs · `recorded` is
+//! `guard` breaks loops · `polls` has a poll wait · `budget` ends what takes too much, `ahead` reserves for the next step, `stopped` is how, `outside` are calls that no run makes · `ids` are those of new runs · `recorded` is
 //! whether it may say what it thinks · `leases` is what this process knows of steps under way · `agent` is what all share ·
 //! `telling` is what a step knows of who may join its run, `transcript` what it has told, within `rooms`, `remembered` how that comes there, `grace` how
 //! long a run goes on without anybody who listens · `forgetting` takes what is too old out of the ledger ·
@@ -14,6 +14,7 @@
 mod act;
 mod again;
 pub(crate) mod agent;
+mod ahead;
 mod announce;
 mod asks;
 pub(crate) mod budget;

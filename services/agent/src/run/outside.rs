@@ -1,7 +1,6 @@
 //! Calls of models that no run makes: the services that make them have the ledger reserve them in the budgets of key and
 //! workspace, beside the calls of runs, and count them.
 
-use futures::future::try_join_all;
 use tg_clients::model_calls::{DIRECT, DOCUMENTS};
 use tg_mesh::{Cx, clock};
 use tg_schemas::Error;
@@ -18,7 +17,7 @@ use crate::engine::guards::budget::{Per, outside_call};
 use crate::engine::usage::{Amount, Scope};
 use crate::error::AgentError;
 use crate::prices;
-use crate::store::{Account, Bound, Call, CallKind, Reservation, RunKey, Used};
+use crate::store::{Account, Bound, Call, CallKind, Counted, Reservation, RunKey, Used};
 
 /// Seconds after which a call may fit that only what is reserved for others stands in the way of.
 const SOON: u64 = 5;
@@ -87,23 +86,22 @@ pub(crate) async fn settle(
 ) -> Result<UsageResponse, Error> {
     let calls = checked(calls)?;
     let day = today();
-    let opened = agent.ledger().await?;
-    let ledger = &opened;
-    let counted = calls.iter().map(|call| {
-        let used = Used {
+    let counted = calls.iter().map(|call| Counted {
+        call: named(cx, call),
+        used: Used {
             account: account(cx, call),
             by: (Scope::Model, call.model.clone()),
             amount: amount(cx, call),
             day: day.clone(),
-        };
-        let key = RunKey {
-            run: String::new(),
-            is_over: is_over(cx),
-        };
-        let named = named(cx, call);
-        async move { ledger.settle(&key, &named, &used, clock::millis()).await }
+        },
     });
-    try_join_all(counted).await?;
+    let counted: Vec<Counted> = counted.collect();
+    let key = RunKey {
+        run: String::new(),
+        is_over: is_over(cx),
+    };
+    let ledger = agent.ledger().await?;
+    ledger.settle_all(&key, &counted, clock::millis()).await?;
     Ok(UsageResponse {
         // Where the row cannot be read, each call is asked for, and told so.
         bound: bounds(agent, cx, &day).map_or(true, |bounds| !bounds.is_empty()),

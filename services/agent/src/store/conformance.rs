@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tg_provenance::Ended;
 
+use self::ahead::*;
 use self::calls::*;
 use self::config::*;
 use self::confirmations::*;
@@ -19,6 +20,7 @@ use super::sqlite::SqliteLedger;
 use super::*;
 use crate::engine::decision::{Taken, Usage};
 
+mod ahead;
 mod calls;
 mod config;
 mod confirmations;
@@ -467,8 +469,11 @@ macro_rules! suite {
                 a_large_call_of_one_key_leaves_other_keys_their_budgets,
                 what_the_calls_of_a_step_took_is_counted_with_its_rows,
                 a_decision_reserves_for_the_call_that_it_chose,
+                an_observation_reserves_for_the_next_step,
+                the_end_of_a_run_frees_what_is_reserved_for_later_steps,
                 usage_is_summed_up_by_name_and_day,
                 line_106_sessions_are_summed_up_exactly,
+                calls_that_are_counted_together_are_summed_up_as_one_by_one,
                 line_151_usage_counts_for_the_agent,
                 old_usage_goes_when_its_time_is_over,
                 a_known_config_store_is_remembered,

@@ -403,6 +403,18 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
         now_ms: i64,
     ) -> Result<(), StorageError>;
 
+    /// Commits what a tool returned as [`LedgerStore::observe`] does, and in the same transaction reserves what the next call is
+    /// likely to take, as [`LedgerStore::reserve`] does. Whether that is reserved.
+    async fn observe_and_reserve(
+        &self,
+        run: &RunKey,
+        step: u32,
+        observation: &Observation,
+        told: Told,
+        counted_and_next: (&[Counted], &(Call, Reservation)),
+        now_ms: i64,
+    ) -> Result<bool, StorageError>;
+
     /// Commits that the run ends here without an answer; the first ending stands. `false`: as [`LedgerStore::say`].
     async fn end(
         &self,
@@ -430,7 +442,8 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
 
     /// Reserves what a call is likely to take, unless it is beyond a bound together with what was used and what is reserved for
     /// others: then nothing is, and it is said why. What was said of a call stands, unless it waits for the others: who takes its
-    /// step up again hears the same. What is reserved ends with the call, with its run, or when it expires.
+    /// step up again hears the same. What is reserved ends with the call, with its run, or when it expires. The end of a run counts an
+    /// open call as what was reserved for it, but for one of a step after its last: nobody began that.
     async fn reserve(
         &self,
         call: &Call,
@@ -444,6 +457,14 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
         run: &RunKey,
         call: &Call,
         used: &Used,
+        now_ms: i64,
+    ) -> Result<(), StorageError>;
+
+    /// As [`Self::settle`], for several calls together.
+    async fn settle_all(
+        &self,
+        run: &RunKey,
+        counted: &[Counted],
         now_ms: i64,
     ) -> Result<(), StorageError>;
 

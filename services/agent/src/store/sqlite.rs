@@ -8,7 +8,9 @@ mod findings;
 mod head_store;
 mod heads;
 mod json;
+mod observed;
 mod one_workspace;
+mod open_calls;
 mod records;
 mod runs;
 mod said;
@@ -20,6 +22,7 @@ mod summary_store;
 mod task_store;
 mod tasks;
 mod told;
+mod totals;
 mod usage;
 
 use std::path::Path;
@@ -29,6 +32,7 @@ use tg_collections::KnownConfig;
 use tg_schemas::msg::DetachedRun;
 use tg_storage::{Database, Durability, StorageError};
 
+use self::observed::Observed;
 pub use self::one_workspace::ONE_WORKSPACE;
 use self::schema::MIGRATIONS;
 use super::{
@@ -370,7 +374,7 @@ impl LedgerStore for SqliteLedger {
         let RunKey { run, is_over } = run.clone();
         let (text, counted) = (steps::write_json(decision)?, counted.to_vec());
         let (call, next) = next.clone();
-        let write = self.db.write(move |tx| {
+        let write = self.db.write_short(text.len(), move |tx| {
             if is_over.holds() {
                 return Ok(Decided::WorkspaceEnded);
             }
@@ -392,20 +396,34 @@ impl LedgerStore for SqliteLedger {
         counted: &[Counted],
         now_ms: i64,
     ) -> Result<(), StorageError> {
-        let (RunKey { run, is_over }, text) = (run.clone(), steps::write_json(observation)?);
-        let counted = counted.to_vec();
-        let bytes = text.len().saturating_add(told::bytes(&told));
-        let of = (told.workspace.clone(), told.keep);
+        let seen = Observed::new(run, step, observation, told, counted)?;
+        let (bytes, keeps) = (seen.bytes(), seen.keeps());
+        let write = self.db.write_short(bytes, move |tx| seen.keep(tx, now_ms));
+        let too_many = write.await?.unwrap_or(false);
+        told::trim(&self.db, too_many, keeps).await
+    }
+
+    async fn observe_and_reserve(
+        &self,
+        run: &RunKey,
+        step: u32,
+        observation: &Observation,
+        told: Told,
+        (counted, next): (&[Counted], &(Call, Reservation)),
+        now_ms: i64,
+    ) -> Result<bool, StorageError> {
+        let seen = Observed::new(run, step, observation, told, counted)?;
+        let (bytes, keeps, (call, next)) = (seen.bytes(), seen.keeps(), next.clone());
         let write = self.db.write_short(bytes, move |tx| {
-            steps::observe(tx, &run, step, &text)?;
-            calls::forget(tx, &run, step)?;
-            if is_over.holds() {
-                return Ok(false);
-            }
-            usage::settle_all(tx, &counted, now_ms)?;
-            told::keep(tx, &run, &told, now_ms)
+            let Some(too_many) = seen.keep(tx, now_ms)? else {
+                return Ok((false, false));
+            };
+            let over = usage::reserve(tx, &call, &next, now_ms)?;
+            Ok((too_many, over.is_none()))
         });
-        told::trim(&self.db, write.await?, of).await
+        let (too_many, fits) = write.await?;
+        told::trim(&self.db, too_many, keeps).await?;
+        Ok(fits)
     }
 
     async fn end(
@@ -449,7 +467,7 @@ impl LedgerStore for SqliteLedger {
         let write = self.db.write_short(told::bytes(&told), move |tx| {
             said::forget(tx, &run, step)?;
             steps::finish_run(tx, &run, (step, end.earlier_done), now_ms)?;
-            usage::release(tx, &run, now_ms)?;
+            usage::release(tx, &run, step, now_ms)?;
             // What is told without a workspace is not kept, and not counted.
             if !told.workspace.is_empty() {
                 detached::ended(tx, &run, told.first + told.parts.len() as u64)?;
@@ -472,9 +490,10 @@ impl LedgerStore for SqliteLedger {
         now_ms: i64,
     ) -> Result<Option<Exhausted>, StorageError> {
         let (call, next) = (call.clone(), next.clone());
+        let bytes = call.run.len();
         let write = self
             .db
-            .write(move |tx| usage::reserve(tx, &call, &next, now_ms));
+            .write_short(bytes, move |tx| usage::reserve(tx, &call, &next, now_ms));
         write.await
     }
 
@@ -489,6 +508,20 @@ impl LedgerStore for SqliteLedger {
         let write = self.db.write(move |tx| match is_over.holds() {
             true => Ok(()),
             false => usage::settle(tx, &call, &used, now_ms),
+        });
+        write.await
+    }
+
+    async fn settle_all(
+        &self,
+        run: &RunKey,
+        counted: &[Counted],
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let (is_over, counted) = (run.is_over.clone(), counted.to_vec());
+        let write = self.db.write(move |tx| match is_over.holds() {
+            true => Ok(()),
+            false => usage::settle_all(tx, &counted, now_ms),
         });
         write.await
     }

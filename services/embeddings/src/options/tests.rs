@@ -81,6 +81,11 @@ fn all_mistakes_are_told_and_no_secret_is_shown() {
         ("dimensions", "many"),
     ]);
     assert_eq!(keys, ["batch", "dimensions", "url", "key"]);
+    // A key of a gateway is often in the environment, for clients.
+    let openai = [("provider", "openai"), ("OPENAI_API_KEY", "tg_x")];
+    assert_eq!(faults(&openai), ["key"]);
+    let elsewhere = [openai[0], openai[1], ("url", "https://models.example/v1")];
+    assert_eq!(faults(&elsewhere), Vec::<String>::new());
     assert_eq!(faults(&[("provider", "magic")]), ["provider"]);
     assert_eq!(faults(&[("provider", "static")]), ["model"]);
     assert_eq!(

@@ -171,7 +171,7 @@ async fn ask(
         body,
         workspace: None,
         timeout: None,
-        leave: Leave::Unsaid,
+        leave: Leave::Cancel,
         whole: true,
         meta,
     };

@@ -381,7 +381,7 @@ async fn ask(
         body,
         workspace,
         timeout: None,
-        leave: Leave::Unsaid,
+        leave: Leave::Cancel,
         whole: false,
         meta,
     };

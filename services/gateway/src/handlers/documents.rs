@@ -78,7 +78,7 @@ async fn open(
         body,
         workspace: wanted.workspace,
         timeout: None,
-        leave: Leave::Unsaid,
+        leave: Leave::Cancel,
         whole: false,
         meta,
     };

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::auth::guard;
 use crate::call::Meta;
 use crate::connection::Peer;
-use crate::error::Failed;
+use crate::error::{Failed, RequestError};
 use crate::handlers::cors::OfNamedPage;
 use crate::handlers::{read, surface};
 use crate::paths;
@@ -94,11 +94,24 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     next.run(request).await
 }
 
-/// The refusal, in the form that errors have at this path.
+/// Refuses a header that the endpoint would pass by, where a client relies on it: `X-On-Disconnect`.
+pub(crate) async fn check_leave(request: Request, next: Next) -> Response {
+    let checked = surface::must_not_detach(request.uri().path(), request.headers());
+    match checked {
+        Ok(()) => next.run(request).await,
+        Err(error) => refused(&request, error),
+    }
+}
+
 fn denied(request: &Request) -> Response {
+    refused(request, RequestError::AccessDenied)
+}
+
+/// The refusal, in the form that errors have at this path.
+fn refused(request: &Request, error: RequestError) -> Response {
     let meta = request.extensions().get::<Meta>();
     let id = meta.map_or("", |meta| &*meta.request_id);
-    surface::denied(request.uri().path(), id)
+    surface::refused(request.uri().path(), error, id)
 }
 
 /// Whether the address carries a key, where one is read from it.

@@ -131,10 +131,13 @@ fn unknown(fault: RequestError, challenge: HeaderValue) -> Response {
     response
 }
 
-/// The guard refuses the request before its message is read, so the error has no id.
-pub(crate) fn denied() -> Response {
-    let error = rmcp::model::ErrorData::invalid_request("access denied", None);
-    refused(RpcError::new(403, error))
+/// The gateway turns the request away before its message is read, so the error has no id.
+pub(crate) fn turned_away(fault: &RequestError) -> Response {
+    let error = RpcError::invalid(fault.error().message);
+    refused(match fault {
+        RequestError::AccessDenied => error.with(403),
+        _ => error,
+    })
 }
 
 fn refused(fault: RpcError) -> Response {

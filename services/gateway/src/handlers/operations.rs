@@ -64,9 +64,9 @@ pub(crate) fn not_allowed(id_key: &str, meta: &Meta) -> Response {
     told(&object_of(&failure), None, (id_key, &*meta.request_id))
 }
 
-/// The guard refuses the request, below `/a1` and among the workspaces.
-pub(super) fn denied(id_key: &str, id: &str) -> Response {
-    told(&refused(&RequestError::AccessDenied), None, (id_key, id))
+/// The gateway turns the request away before its endpoint sees it, below `/a1` and among the workspaces.
+pub(super) fn turned_away(id_key: &str, error: &RequestError, id: &str) -> Response {
+    told(&refused(error), None, (id_key, id))
 }
 
 /// What a request comes with, beside its headers.

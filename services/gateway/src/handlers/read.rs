@@ -236,15 +236,33 @@ pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, RequestEr
 /// Longest time that a run may wait for its caller, in seconds.
 const MAX_GRACE: i64 = 3600;
 
+const ON_DISCONNECT: &str = "x-on-disconnect";
+const DETACH: &str = "x-detach";
+
 /// What is to become of the work without its caller, as the header `X-On-Disconnect` says, else `X-Detach`.
 pub(super) fn leave(headers: &HeaderMap) -> Result<Leave, RequestError> {
-    if let Some(value) = headers.get("x-on-disconnect") {
-        return on_disconnect("x-on-disconnect", value.to_str().unwrap_or_default());
+    if let Some(value) = headers.get(ON_DISCONNECT) {
+        return on_disconnect(ON_DISCONNECT, value.to_str().unwrap_or_default());
     }
-    match headers.get("x-detach").map(|value| value.to_str()) {
-        None | Some(Ok("false")) => Ok(Leave::Unsaid),
+    match headers.get(DETACH).map(|value| value.to_str()) {
+        None | Some(Ok("false")) => Ok(Leave::Cancel),
         Some(Ok("true")) => Ok(Leave::Detach),
-        Some(_) => Err(fault("x-detach", "must be true or false").into()),
+        Some(_) => Err(fault(DETACH, "must be true or false").into()),
+    }
+}
+
+/// Refuses headers by which work would go on without its caller, for endpoints that do not read them.
+pub(super) fn must_not_detach(headers: &HeaderMap) -> Result<(), RequestError> {
+    let (field, only) = match headers.contains_key(ON_DISCONNECT) {
+        true => (ON_DISCONNECT, "cancel"),
+        false => (DETACH, "false"),
+    };
+    match leave(headers)? {
+        Leave::Cancel => Ok(()),
+        Leave::Detach | Leave::Grace(_) => {
+            let why = format!("must be {only} at this endpoint, or left out");
+            Err(fault(field, &why).into())
+        }
     }
 }
 
@@ -374,8 +392,11 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("x-detach", HeaderValue::from_static("true"));
         assert_eq!(leave(&headers), Ok(Leave::Detach));
+        assert!(must_not_detach(&headers).is_err());
         headers.insert("x-on-disconnect", HeaderValue::from_static("cancel"));
         assert_eq!(leave(&headers), Ok(Leave::Cancel));
+        assert_eq!(must_not_detach(&headers), Ok(()));
+        assert_eq!(must_not_detach(&HeaderMap::new()), Ok(()));
     }
 
     #[test]

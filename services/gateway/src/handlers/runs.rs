@@ -77,7 +77,7 @@ pub(super) async fn join(
         body: request,
         workspace,
         timeout: None,
-        leave: Leave::Unsaid,
+        leave: Leave::Cancel,
         whole: false,
         meta,
     };

@@ -155,7 +155,7 @@ pub(crate) fn question(bytes: &[u8]) -> Result<Question, RequestError> {
     let leave = match (fields.opt_text("on-disconnect")?, fields.flag("detach")?) {
         (Some(text), _) => read::on_disconnect("on-disconnect", &text)?,
         (None, true) => Leave::Detach,
-        (None, false) => Leave::Unsaid,
+        (None, false) => Leave::Cancel,
     };
     let target = if frame.request.0.is_none() {
         Target::service(registry::REQUESTS, &body)?

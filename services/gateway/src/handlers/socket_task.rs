@@ -145,7 +145,7 @@ async fn start(
     tracing::Span::current().record("service", question.target.name());
     let target = &question.target;
     let reads_on = target.joins() && !target.replays();
-    let lasts = app.goes_on(target, question.leave) || reads_on;
+    let lasts = target.goes_on(question.leave) || reads_on;
     let cancel = match lasts {
         false => task.cancel.clone(),
         // Only the client's own word ends it, not that the client went.

@@ -193,7 +193,7 @@ async fn answer(
         body: body.as_object().cloned().unwrap_or_default(),
         workspace: asked.workspace,
         timeout: read::timeout(headers)?,
-        leave: Leave::Unsaid,
+        leave: Leave::Cancel,
         whole: false,
         meta,
     };

@@ -4,7 +4,7 @@ use axum::extract::Extension;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
-use super::{compat, langgraph, mcp, operations, workspaces};
+use super::{compat, langgraph, mcp, operations, read, workspaces};
 use crate::call::Meta;
 use crate::error::RequestError;
 use crate::paths::WORKSPACES;
@@ -63,13 +63,24 @@ pub(crate) async fn not_allowed(
     }
 }
 
-/// The guard refuses the web page that sent the request.
-pub(super) fn denied(path: &str, id: &str) -> Response {
+/// The gateway turns the request away before its endpoint sees it.
+pub(super) fn refused(path: &str, error: RequestError, id: &str) -> Response {
     match of(path) {
-        Some(Surface::Models) => compat::denied(path, id),
-        Some(Surface::Agents(id_key)) => operations::denied(id_key, id),
-        Some(Surface::Langgraph) => langgraph::denied(id),
-        Some(Surface::Mcp) => mcp::denied(),
-        None => RequestError::AccessDenied.into_response(),
+        Some(Surface::Models) => compat::turned_away(path, error, id),
+        Some(Surface::Agents(id_key)) => operations::turned_away(id_key, &error, id),
+        Some(Surface::Langgraph) => langgraph::turned_away(&error, id),
+        Some(Surface::Mcp) => mcp::turned_away(&error),
+        None => error.into_response(),
+    }
+}
+
+/// Refuses a request that is to go on without its caller at a surface that does not read the headers for that.
+///
+/// # Errors
+/// It names the header.
+pub(super) fn must_not_detach(path: &str, headers: &HeaderMap) -> Result<(), RequestError> {
+    match of(path) {
+        Some(_) => read::must_not_detach(headers),
+        None => Ok(()),
     }
 }

@@ -73,14 +73,17 @@ pub(crate) fn is_for_all(service: &str, operation: &str) -> bool {
     service == "traces" && matches!(operation, "rotate-signing-key" | "revoke-signing-key")
 }
 
-/// Whether an operation of a service has an agent ask models: a key that is held to models may not call it, as nobody can say
-/// which model it will be.
+/// Whether an operation of a service has an agent ask models, as a listener may: a key that is held to models may not call it, as
+/// nobody can say which model it will be.
 pub(crate) fn asks_models(service: &str, operation: &str) -> bool {
-    service == SESSIONS
-        && matches!(
+    match service {
+        SESSIONS => matches!(
             operation,
             "chat" | "send-message" | "send-conversation-message" | "compact-session"
-        )
+        ),
+        THREADS => operation == "send-message",
+        _ => false,
+    }
 }
 
 /// Requests that go on without their callers, and runs of the agent.
@@ -93,6 +96,8 @@ pub(crate) const EXPAND: &str = "expand-summary";
 pub(crate) const REMAKE: &str = "remake-summary";
 /// Agents over time.
 pub(crate) const SESSIONS: &str = operations::SESSIONS;
+/// Messages for listeners.
+const THREADS: &str = "threads";
 /// What the gateway says of answers.
 pub(crate) const ANSWERS: &str = "answers";
 
@@ -356,7 +361,7 @@ pub(super) const SERVICES: &[Service] = &[
         ],
     },
     Service {
-        name: "threads",
+        name: THREADS,
         home: Home::of(threads::THREADS),
         asks: ask::ask::<Threads>,
         operations: &[
@@ -364,6 +369,8 @@ pub(super) const SERVICES: &[Service] = &[
                 Needs("agent"),
                 &["send-message", "list-listeners", "close-thread"],
             ),
+            // Why a row cannot be used may repeat what it says.
+            (Needs("config:read"), &["list-refused-listeners"]),
             (Needs("iam:admin"), &["show-thread"]),
         ],
     },

@@ -513,6 +513,14 @@ async fn callers_are_let_in_as_at_every_door(place: Place) {
         assert_eq!((status, &told["error"]["code"]), (403, &json!(code)));
     }
     assert_eq!(world.get("/a1/agents", "tg_held").await.0, 200);
+    // The same of a listener, which may ask the agent.
+    let message = json!({"operation": "send-message", "to": "agent", "type": "agentrequest", "payload": {"question": "x"}});
+    let (status, told) = world.post("/api/v1/threads", "tg_held", message).await;
+    assert_eq!(status, 403, "{told}");
+    assert!(
+        told["error"].to_string().contains("may not ask an agent"),
+        "{told}"
+    );
 }
 
 on_both_buses!(

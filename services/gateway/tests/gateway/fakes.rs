@@ -272,6 +272,23 @@ pub fn graph_rag() -> Arc<Played<GraphRagQuery, GraphRagResponse>> {
     })
 }
 
+/// Listeners that answer whatever they are sent in two pieces.
+pub fn listeners() -> Arc<Played<ThreadsRequest, ThreadsResponse>> {
+    Played::new(|_, ask: ThreadsRequest| {
+        let piece = |text: &str| ThreadsResponse {
+            source: ask.to.clone(),
+            chunk: text.into(),
+            ..ThreadsResponse::default()
+        };
+        let last = ThreadsResponse {
+            thread: "t".into(),
+            end_of_stream: true,
+            ..ThreadsResponse::default()
+        };
+        Ok(vec![piece("forty"), piece("-two"), last])
+    })
+}
+
 /// Bytes of the document of the core.
 pub const LARGE: usize = 7 << 20;
 /// Bytes of a part.

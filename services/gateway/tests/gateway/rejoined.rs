@@ -1,4 +1,5 @@
-//! Streams of other services than the agent that are joined again, at the gateway that took them.
+//! Streams of other services than the agent that are joined again, at the gateway that took them; and endpoints where nothing
+//! goes on without its caller.
 
 use serde_json::{Value, json};
 use tg_gateway::{AuthMode, GatewayOptions};
@@ -6,7 +7,7 @@ use tg_testkit::place::Place;
 
 use crate::runs::streamed;
 use crate::socket::{Raw, hear, raw, say};
-use crate::world::World;
+use crate::world::{BOUND, World};
 
 const RAG: &str = "/api/v1/flow/default/service/graph-rag";
 
@@ -92,6 +93,64 @@ async fn a_turn_of_a_session_is_joined_again(place: Place) {
     let rest = answer(&mut socket).await;
     assert_eq!((all.len(), rest.len()), (3, 2));
     assert_eq!(rest[1]["response"], all[2]["response"]);
+}
+
+async fn what_listeners_say_is_joined_again(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    let message = json!({"id": "m", "service": "threads", "detach": true, "request":
+        {"operation": "send-message", "to": "greeter", "type": "textinput", "payload": {"text": "hi"},
+            "streaming": true}});
+    say(&mut socket, message).await;
+    let all = answer(&mut socket).await;
+    assert_eq!(offsets(&all), [Some(0), Some(1), Some(2)]);
+    let resume = json!({"id": "r", "resume": {"run": run_of(&all[0]), "offset": 0}});
+    say(&mut socket, resume).await;
+    let rest = answer(&mut socket).await;
+    assert_eq!(rest.len(), 2, "{rest:?}");
+    assert_eq!(rest[0]["response"]["chunk"], "-two");
+    assert_eq!(rest[1]["response"], all[2]["response"]);
+}
+
+async fn endpoints_that_do_not_read_the_header_refuse_it(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let asked = async |path: &str, body: &Value, (name, value): (&str, &str)| {
+        let request = world.http.post(world.url(path)).header(name, value);
+        let response = request.json(body).timeout(BOUND).send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    };
+    let said = json!([{"role": "user", "content": "hi"}]);
+    for (path, body) in [
+        (
+            "/v1/chat/completions",
+            json!({"model": "one", "messages": said}),
+        ),
+        (
+            "/v1/messages",
+            json!({"model": "one", "max_tokens": 64, "messages": said}),
+        ),
+        ("/a1/agents/ann/chat", json!({"message": "x"})),
+        ("/langgraph/assistants/search", json!({})),
+        (
+            "/mcp",
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+        ),
+    ] {
+        for header in [
+            ("x-on-disconnect", "detach"),
+            ("x-on-disconnect", "grace=9"),
+            ("x-detach", "true"),
+        ] {
+            let (status, told) = asked(path, &body, header).await;
+            assert_eq!(status, 400, "{path} {header:?}: {told}");
+            let named = format!("{}: must be ", header.0);
+            assert!(told.contains(&named), "{path} {header:?}: {told}");
+        }
+        for header in [("x-on-disconnect", "cancel"), ("x-detach", "false")] {
+            let (status, told) = asked(path, &body, header).await;
+            assert_eq!(status, 200, "{path} {header:?}: {told}");
+        }
+    }
 }
 
 async fn a_stream_that_was_left_goes_on_and_is_cancelled_by_who_joins_it(place: Place) {
@@ -185,6 +244,8 @@ async fn a_stream_is_its_askers_and_their_administrators(place: Place) {
 tg_testkit::on_both_buses!(
     retrieval_is_joined_behind_any_part,
     a_turn_of_a_session_is_joined_again,
+    what_listeners_say_is_joined_again,
+    endpoints_that_do_not_read_the_header_refuse_it,
     a_stream_that_was_left_goes_on_and_is_cancelled_by_who_joins_it,
     what_was_cut_of_a_long_stream_is_announced,
     another_gateway_says_that_it_does_not_have_it,

@@ -94,6 +94,26 @@ fn rows(workspace: &str, flow: &str, epoch: u64) -> Vec<(String, Value)> {
     rows
 }
 
+/// Fakes whose configuration has a flow in each of two workspaces.
+fn with_flows() -> Fakes {
+    let fakes = Fakes {
+        store: store(),
+        entities: picky(),
+        chunks: picky(),
+        contexts: picky(),
+        rows: picky(),
+        ..Fakes::default()
+    };
+    for workspace in ["default", "acme"] {
+        fakes.config.register(workspace);
+        for (kind, value) in rows(workspace, "default", 1) {
+            let value = value.to_string();
+            fakes.config.set(workspace, &kind, "default", &value);
+        }
+    }
+    fakes
+}
+
 impl World {
     /// The default system.
     pub async fn start(place: &Place, auth_mode: AuthMode) -> Self {
@@ -117,21 +137,7 @@ impl World {
     ) -> Self {
         install_tls();
         let mesh = tg_testkit::place::host(bus).await;
-        let fakes = Fakes {
-            store: store(),
-            entities: picky(),
-            chunks: picky(),
-            contexts: picky(),
-            rows: picky(),
-            ..Fakes::default()
-        };
-        for workspace in ["default", "acme"] {
-            fakes.config.register(workspace);
-            for (kind, value) in rows(workspace, "default", 1) {
-                let value = value.to_string();
-                fakes.config.set(workspace, &kind, "default", &value);
-            }
-        }
+        let fakes = with_flows();
         let processors = [
             Processor::new(processors::config_svc::PROCESSOR)
                 .serves(processors::config_svc::CONFIG, fakes.config.clone())
@@ -182,6 +188,8 @@ impl World {
                 processors::knowledge::KNOWLEDGE,
                 knowledge(fakes.put.clone()),
             ),
+            Processor::new(processors::threads::PROCESSOR)
+                .serves(processors::threads::THREADS, listeners()),
             Processor::new(processors::librarian::PROCESSOR).serves(
                 processors::librarian::LIBRARIAN,
                 library(fakes.loaded.clone()),

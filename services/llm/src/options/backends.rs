@@ -1,19 +1,23 @@
 //! Several backends of a model, as the settings list them.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tg_provider_http::{NoClient, Secret, address, sendable};
+use tg_provider_http::{NoClient, Secret, address, is_listened_on, not_of_gateway, sendable};
 use tg_settings::SettingError;
 
 use crate::engine::router::serving::{Backend, Serves};
 use crate::model::ChatModel;
-use crate::providers::{At, Key, PROVIDERS, Provider, named};
+use crate::providers::{At, Key, PROVIDERS, Provider, is_public, named};
 
 /// The setting that lists them.
 pub(super) const KEY: &str = "llm.backends";
+/// What is wrong with a server of models that is our own gateway.
+pub(super) const OF_GATEWAY: &str =
+    "is the address of this gateway, which would ask itself: name the server of the model";
 /// Most that are listed.
 const MOST: usize = 64;
 /// Longest time that one may take until it begins to answer, in seconds.
@@ -149,11 +153,14 @@ impl Entry {
                     .map(|told| fault(told.to_string())),
             ),
         }
-        faults.extend(
-            sendable("key", self.key.as_ref())
-                .err()
-                .map(|told| fault(told.to_string())),
+        let key = sendable("key", self.key.as_ref());
+        let key = key.and_then(
+            |()| match self.address().is_some_and(|url| is_public(&url)) {
+                true => not_of_gateway("key", self.key.as_ref()),
+                false => Ok(()),
+            },
         );
+        faults.extend(key.err().map(|told| fault(told.to_string())));
         match (self.known().map(|one| one.key), &self.key) {
             (Some(Key::Required), None) => {
                 faults.push(fault("key is required by this provider".to_owned()));
@@ -224,6 +231,17 @@ impl Backends {
             faults.push(SettingError::new("llm.model", text));
         }
         faults
+    }
+
+    /// Those that are the gateway which listens there.
+    pub(super) fn at_gateway(&self, listen: SocketAddr) -> Vec<SettingError> {
+        let is_own = |entry: &&Entry| {
+            let url = entry.address();
+            url.is_some_and(|url| is_listened_on(&url, listen))
+        };
+        let own = self.0.iter().filter(is_own);
+        own.map(|entry| SettingError::new(KEY, format!("{}: url {OF_GATEWAY}", entry.name())))
+            .collect()
     }
 
     /// The model that is asked for where a flow names none.

@@ -164,6 +164,76 @@ fn all_mistakes_are_told_where_they_are_and_no_value_is_shown() {
     }
 }
 
+/// Whoever uses a gateway by OpenAI's clients has its address and a key of it in these variables.
+#[test]
+fn a_key_of_a_gateway_is_sent_to_no_public_provider() {
+    let of_gateway = "is a key of a Threadgraph gateway (tg_…)";
+    for (pairs, key) in [
+        (&[("OPENAI_API_KEY", "tg_hidden")][..], "OPENAI_API_KEY"),
+        (
+            &[
+                ("OPENAI_API_KEY", "tg_hidden"),
+                ("url", "https://api.openai.com/v1/"),
+            ],
+            "OPENAI_API_KEY",
+        ),
+        (
+            &[("provider", "anthropic"), ("key", "tg_hidden")],
+            "llm.key",
+        ),
+        (
+            &[(
+                "backends",
+                r#"[{"provider": "groq", "model": "m", "key": "tg_hidden"}]"#,
+            )],
+            "llm.backends: groq: key",
+        ),
+    ] {
+        let faults = from(pairs).faults();
+        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 1, "{told:?}");
+        let expected = format!("{key}: {of_gateway}");
+        assert!(told[0].starts_with(&expected), "{told:?}");
+        assert!(!told[0].contains("hidden"), "{told:?}");
+    }
+    // Another gateway is such a server.
+    let elsewhere = [
+        ("url", "https://models.example/v1"),
+        ("OPENAI_API_KEY", "tg_x"),
+    ];
+    assert_eq!(from(&elsewhere).faults(), []);
+}
+
+#[test]
+fn the_gateway_itself_is_no_provider() {
+    let listen = "127.0.0.1:8888".parse().unwrap();
+    let told = |pairs: &[(&str, &str)]| -> Vec<String> {
+        let faults = from(pairs).asks_gateway(listen);
+        faults.iter().map(ToString::to_string).collect()
+    };
+    let own = "http://localhost:8888/v1";
+    assert_eq!(
+        told(&[("OPENAI_BASE_URL", own)]),
+        [
+            "OPENAI_BASE_URL: is the address of this gateway, which would ask itself: name the server of the model"
+        ]
+    );
+    assert!(told(&[("url", own)])[0].starts_with("llm.url: is the address of this gateway"));
+    let backends = format!(
+        r#"[{{"provider": "ollama", "model": "m"}}, {{"name": "near", "provider": "openai", "url": "{own}"}}]"#
+    );
+    let backends = told(&[("backends", &backends)]);
+    assert_eq!(backends.len(), 1, "{backends:?}");
+    assert!(
+        backends[0].starts_with("llm.backends: near: url is the address of this gateway"),
+        "{backends:?}"
+    );
+    for other in ["http://localhost:8000/v1", "http://models.example:8888/v1"] {
+        assert_eq!(told(&[("url", other)]), Vec::<String>::new(), "{other}");
+    }
+    assert_eq!(told(&[]), Vec::<String>::new());
+}
+
 /// Keeps what is warned of.
 #[derive(Default)]
 struct Warnings(Arc<Mutex<Vec<String>>>);

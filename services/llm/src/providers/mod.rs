@@ -19,7 +19,7 @@ mod reading;
 
 use std::sync::Arc;
 
-use tg_provider_http::{NoClient, Secret, ollama_address};
+use tg_provider_http::{NoClient, Secret, is_loopback, is_same_server, ollama_address};
 
 use crate::engine::router::serving::Serves;
 use crate::model::ChatModel;
@@ -156,6 +156,12 @@ fn ollama_at(at: At<'_>) -> Result<Arc<dyn ChatModel>, NoClient> {
 /// The provider of a name.
 pub(crate) fn named(name: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|one| one.name == name)
+}
+
+/// Whether an address is the usual one of a provider that everybody reaches.
+pub(crate) fn is_public(url: &str) -> bool {
+    let mut usual = PROVIDERS.iter().map(|one| one.url);
+    usual.any(|usual| is_same_server(usual, url) && !is_loopback(usual))
 }
 
 impl Provider {

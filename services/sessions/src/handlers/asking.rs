@@ -286,7 +286,7 @@ impl Answered {
                 arguments: serde_json::Value::Object(part.args.clone()).to_string(),
             },
             result: String::new(),
-            ids: [(); 2].map(|()| Uuid::new_v4().to_string()),
+            ids: [(); 2].map(|()| Uuid::now_v7().to_string()),
         };
         if self.steps.len() < hearing.calls {
             hearing.tell("token-reset", json!({})).await;

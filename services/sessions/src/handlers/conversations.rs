@@ -261,6 +261,7 @@ impl Agents {
             agent,
             store: self.store.clone(),
             turns: self.turns.clone(),
+            pasts: self.pasts.clone(),
             settings,
             session: known.id.clone(),
             text,

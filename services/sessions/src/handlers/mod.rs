@@ -33,6 +33,7 @@ use crate::engine::catalogue::Catalogue;
 use crate::engine::chat::ChatDefaults;
 use crate::engine::tenant::Levels;
 use crate::options::Options;
+use crate::pasts::Pasts;
 use crate::store::SqliteSessions;
 use crate::trail::Trail;
 use crate::turns::Turns;
@@ -47,6 +48,7 @@ pub(crate) struct Agents {
     catalogue: Arc<Catalogue>,
     store: Arc<LeasedStore<SqliteSessions>>,
     turns: Arc<Turns>,
+    pasts: Arc<Pasts>,
     levels: Levels,
     trail: Arc<Trail>,
     /// Credentials that LLM services may name.
@@ -67,6 +69,7 @@ impl Agents {
             catalogue,
             store,
             turns,
+            pasts: Pasts::new(),
             levels,
             trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
             credentials: options.credentials.clone(),

@@ -251,6 +251,7 @@ impl Handle<DeleteSession> for Agents {
         let _alone = alone.await?;
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let gone = store.delete(key.as_str(), &asked.session_id, &cx.id).await;
+        self.pasts.forget(&key, &asked.session_id).await;
         match gone.map_err(SessionsError::from)? {
             true => Ok(Empty {}),
             false => Err(SessionsError::NoSession.into()),

@@ -191,7 +191,9 @@ impl Agents {
             user: &asked.user_id,
             id: &asked.session_id,
         };
-        let session = self.session(cx, &wanted).await?;
+        // Neither reads what the other does.
+        let (session, settings) = tokio::join!(self.session(cx, &wanted), self.tenant(cx));
+        let session = session?;
         let text = request::message("message", &asked.message)?;
         request::depth(asked.caller_depth)?;
         request::parent(&asked.parent_request_id)?;
@@ -201,7 +203,8 @@ impl Agents {
             agent: agent.clone(),
             store: self.store.clone(),
             turns: self.turns.clone(),
-            settings: self.tenant(cx).await?.effective,
+            pasts: self.pasts.clone(),
+            settings: settings?.effective,
             session: session.id,
             text: text.to_owned(),
             opening: None,

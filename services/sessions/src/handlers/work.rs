@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tg_mesh::{Cx, LeasedStore, TaskKind, clock, warn_of};
 use tg_schemas::operations::{Compacted, TenantSettings, TurnResult, WhenBusy};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,15 +20,18 @@ use crate::engine::definition::Definition;
 use crate::engine::summing::{is_announcement, is_due};
 use crate::engine::transcript::{Said, TOLD, framing};
 use crate::error::SessionsError;
+use crate::pasts::{Past as Known, Pasts};
 use crate::store::{
-    self, Asked, Finished, LineageStore, Message, Role, Session, SessionStore, Span,
-    SqliteSessions, Surface,
+    self, Asked, Finished, LineageStore, Message, Role, Session, SessionStore, SqliteSessions,
+    Surface,
 };
 use crate::trail::{ModelCall, Trail, Who};
 use crate::turns::{Alone, Turn, Turns};
 
 /// Sessions of a chain that are looked at to find the one that goes on.
 const CHAIN: usize = 1_000;
+/// Bytes that are read of what was said since the turn before. Where that is more, all of it is read.
+const MORE: usize = 64 << 10;
 
 /// What a client is answered, of what an agent answered.
 pub(super) fn result(
@@ -63,6 +66,8 @@ pub(super) struct Work {
     pub(super) store: Arc<LeasedStore<SqliteSessions>>,
     /// In which order.
     pub(super) turns: Arc<Turns>,
+    /// What was said in it before, as far as that is known.
+    pub(super) pasts: Arc<Pasts>,
     /// What the workspace says of its sessions.
     pub(super) settings: TenantSettings,
     /// Id of the session.
@@ -168,7 +173,7 @@ impl Work {
         made.extend(place.spent.made.iter().cloned());
         let asked = Asked {
             request: self.request(cx),
-            id: Uuid::new_v4().to_string(),
+            id: Uuid::now_v7().to_string(),
             content: self.text.clone(),
             at: clock::millis(),
         };
@@ -176,13 +181,11 @@ impl Work {
         let store = self.store.get().await?;
         let began = store.begin(workspace, session, asked).await?;
         let began = began.ok_or(SessionsError::NoSession)?;
-        let hearing = self.hearing(&turn, left);
-        let own = store.messages(workspace, session, Span::one(began.turn));
-        let own = own.await?.items.pop();
         drop(store);
-        if let Some(own) = own {
-            turn.answers(&own.id);
-            let shown = (self.shows)(cx, session, own);
+        let hearing = self.hearing(&turn, left);
+        turn.answers(&began.message.id);
+        if hearing.events.is_some() {
+            let shown = (self.shows)(cx, session, began.message);
             hearing.tell("user-message", shown).await;
         }
         if let Some(finished) = began.finished {
@@ -399,38 +402,79 @@ impl Work {
         spent: &mut Spent,
     ) -> Result<Past, SessionsError> {
         let key = cx.workspace_key();
-        let newest = match session.owner.surface {
-            Surface::Named => None,
-            Surface::Conversation => by.in_place(&session.id).await?,
-        };
-        let (mut summary, after) = newest.unwrap_or_default();
-        let store = self.store.get().await?;
-        let found = store.past(key.as_str(), &session.id, (after, turn), TOLD);
-        let mut found = found.await?;
         let user = &session.owner.user;
-        let mut said = match self.agent.memory && !user.is_empty() {
-            true => recalling::recalled(&store, key.as_str(), user).await?,
-            false => Vec::new(),
+        let mut said = Vec::new();
+        if self.agent.memory && !user.is_empty() {
+            let store = self.store.get().await?;
+            said = recalling::recalled(&store, key.as_str(), user).await?;
+        }
+        let before = match session.owner.surface {
+            Surface::Named => self.of_session(&key, session, turn).await?,
+            Surface::Conversation => self.of_conversation(by, session, turn, spent).await?,
         };
-        drop(store);
-        if session.owner.surface == Surface::Conversation
-            && let Some((text, cut)) = by.sum_up(session, &summary, &found, spent).await?
-        {
-            found.drain(..cut);
-            summary = text;
-        }
-        if !summary.is_empty() {
-            said.push(Said {
-                who: "Summary of what was said before".to_owned(),
-                text: summary,
-            });
-        }
-        said.extend(found.iter().filter_map(told));
+        said.extend(before);
         Ok(Past {
             said,
             spent: Spent::default(),
             context: Vec::new(),
         })
+    }
+
+    /// What was said in a session before a turn. What the turn before read is not read again.
+    async fn of_session(
+        &self,
+        key: &WorkspaceKey,
+        session: &Session,
+        turn: i64,
+    ) -> Result<Vec<Said>, SessionsError> {
+        let store = self.store.get().await?;
+        let mut known = self.pasts.of(key, session).await;
+        loop {
+            let (after, most) = match &known {
+                Some(known) => (known.reads_after(), MORE),
+                None => (0, TOLD),
+            };
+            let found = store.past(key.as_str(), &session.id, (after, turn), most);
+            let found = found.await?;
+            let other = known.take_if(|known| !known.ends_with_first(&found));
+            if other.is_some() {
+                // All of it is read.
+                continue;
+            }
+            let past = Known::with(known.as_deref(), session, &found, told);
+            let said = past.told().collect();
+            self.pasts.keep(key, session, past).await;
+            return Ok(said);
+        }
+    }
+
+    /// The same of a conversation, which is summed up where it fills its model.
+    async fn of_conversation(
+        &self,
+        by: &Shortener<'_>,
+        session: &Session,
+        turn: i64,
+        spent: &mut Spent,
+    ) -> Result<Vec<Said>, SessionsError> {
+        let newest = by.in_place(&session.id).await?;
+        let (mut summary, after) = newest.unwrap_or_default();
+        let store = self.store.get().await?;
+        let key = by.cx.workspace_key();
+        let found = store.past(key.as_str(), &session.id, (after, turn), TOLD);
+        let mut found = found.await?;
+        drop(store);
+        if let Some((text, cut)) = by.sum_up(session, &summary, &found, spent).await? {
+            found.drain(..cut);
+            summary = text;
+        }
+        let summary = (!summary.is_empty()).then(|| Said {
+            who: "Summary of what was said before".to_owned(),
+            text: summary,
+        });
+        Ok(summary
+            .into_iter()
+            .chain(found.iter().filter_map(told))
+            .collect())
     }
 
     async fn keep(
@@ -453,7 +497,7 @@ impl Work {
         told.compacted.clone_from(&place.compacted);
         let content = std::mem::take(&mut told.content);
         let answer = store::Answer {
-            id: Uuid::new_v4().to_string(),
+            id: Uuid::now_v7().to_string(),
             steps,
             content,
             usage: told.usage,
@@ -492,7 +536,10 @@ async fn continued(
 
 /// What an agent is told of a message; nothing of one that only says that the agent failed.
 pub(super) fn told(message: &Message) -> Option<Said> {
-    let failed = message.result.as_deref().and_then(turn_result);
+    // Most did not fail, and are not read for that.
+    let may_fail = |kept: &&str| kept.contains(FAILED);
+    let kept = message.result.as_deref().filter(may_fail);
+    let failed = kept.and_then(turn_result);
     if failed.is_some_and(|told| told.finish_reason == FAILED) {
         return None;
     }

@@ -163,7 +163,7 @@ pub trait SessionStore: Send + Sync + 'static {
     ) -> Result<Vec<Message>, StorageError>;
 
     /// The last messages between two numbers that no summary replaced, with no more bytes of text than `bytes`, the oldest
-    /// first.
+    /// first. What they used is left out.
     ///
     /// # Errors
     /// The store failed.

@@ -233,6 +233,8 @@ pub struct Asked {
 pub struct Began {
     /// Number of the user's message, which is that of the turn.
     pub turn: i64,
+    /// The user's message.
+    pub message: Message,
     /// The answer, where the turn has one.
     pub finished: Option<Finished>,
 }
@@ -265,6 +267,15 @@ pub struct Answer {
     pub loop_window: String,
     /// When, in milliseconds.
     pub at: i64,
+}
+
+impl Answer {
+    /// Bytes of what is kept of it, about.
+    pub fn bytes(&self) -> usize {
+        let step = |one: &Step| one.call.name.len() + one.call.arguments.len() + one.result.len();
+        let steps: usize = self.steps.iter().map(step).sum();
+        steps + self.content.len() + self.result.len() + self.loop_window.len()
+    }
 }
 
 /// What an agent says in a session that nobody asked for just now.

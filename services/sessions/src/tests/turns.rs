@@ -4,12 +4,15 @@ use std::task::Poll;
 
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{AgentResponse, LoopRecord};
-use tg_schemas::operations::{ListMessages, SendMessage, Session, SessionMessage, WhichMessages};
+use tg_schemas::operations::{
+    CreateSession, DeleteSession, ListMessages, NewSession, SendMessage, Session, SessionMessage,
+    WhichMessages,
+};
 use tg_testkit::fakes::Play;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{TRACE, World, code, fails, part, said, sent};
+use super::world::{TRACE, World, code, fails, one, part, said, sent};
 
 /// Sessions that have turns, and those that have them at the same time: no more turns wait than a workspace lets wait.
 const SESSIONS: usize = 500;
@@ -66,6 +69,54 @@ async fn line_013_the_second_turn_knows_the_first(place: Place) {
     ];
     assert_eq!(texts(&all), expected);
     assert_eq!(all[1].usage.map(|used| used.total), Some(7));
+}
+
+/// What the agent was told with the last question.
+fn framing(world: &World) -> String {
+    let asked = world.asked();
+    asked.last().expect("it was asked").framing.clone()
+}
+
+async fn each_turn_is_told_all_that_was_said_before(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    let mut before = String::from("This conversation so far:");
+    for text in ["one", "two", "three"] {
+        world.send(&session, text).await.unwrap();
+        before.push_str(&format!("\n\nUser: {text}\n\nAssistant: re {text}"));
+    }
+    world.answers(|_| fails(ErrorCode::Provider));
+    world.send(&session, "four").await.unwrap_err();
+    assert_eq!(framing(&world), before);
+    before.push_str("\n\nUser: four");
+    world.answers(|asked| Ok(format!("re {}", asked.question)));
+    world.send(&session, "five").await.unwrap();
+    assert_eq!(framing(&world), before);
+    before.push_str("\n\nUser: five\n\nAssistant: re five");
+    // A process that had no turn of it reads the same.
+    let world = world.again(&place).await;
+    world.send(&session, "six").await.unwrap();
+    assert_eq!(framing(&world), before);
+}
+
+async fn a_session_of_the_id_of_a_deleted_one_is_told_nothing_of_that(place: Place) {
+    let world = World::start(&place).await;
+    let new = NewSession {
+        name: "ann".to_owned(),
+        user_id: "bob".to_owned(),
+        session_id: Some("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d71".to_owned()),
+        ..NewSession::default()
+    };
+    let session = world.call::<CreateSession>(&new).await.unwrap();
+    world.fill(&session, 3, "secret").await;
+    world.call::<DeleteSession>(&one(&session)).await.unwrap();
+    let session = world.call::<CreateSession>(&new).await.unwrap();
+    for at in 0..4 {
+        world.send(&session, &format!("open {at}")).await.unwrap();
+        let told = framing(&world);
+        assert!(!told.contains("secret"), "{told}");
+        assert_eq!(told.matches("User: open").count(), at);
+    }
 }
 
 async fn a_turn_that_fails_keeps_the_users_message_alone(place: Place) {
@@ -242,6 +293,8 @@ on_both_buses!(
     line_128_a_turn_names_the_trace_that_explains_it,
     pages_of_messages_are_oldest_first,
     line_013_the_second_turn_knows_the_first,
+    each_turn_is_told_all_that_was_said_before,
+    a_session_of_the_id_of_a_deleted_one_is_told_nothing_of_that,
     a_turn_that_fails_keeps_the_users_message_alone,
     line_043_turns_of_a_session_do_not_mix,
     line_043_turns_of_many_sessions_do_not_mix,

@@ -1,5 +1,5 @@
-//! Rows of config type `listener`: the key is the name, the value says what it is. A row that cannot be used is left out,
-//! and the log says why.
+//! Rows of config type `listener`: the key is the name, the value says what it is. A row that cannot be used is left out;
+//! the log says why, and so does `list-refused-listeners`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,8 @@ pub const CONFIG: &str = "listener";
 pub const AGENT: &str = "agent";
 /// The type that the flow's agent takes.
 pub const AGENT_REQUEST: &str = "agentrequest";
+/// Most characters of why a row cannot be read: a part of it is what the row says.
+const WHY: usize = 512;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
@@ -41,30 +43,42 @@ pub enum BadRow {
     Listener(#[from] BadListener),
 }
 
-/// The listeners of the rows, and the rows that are left out.
-pub fn directory<'a>(
-    rows: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> (Directory, Vec<(String, BadRow)>) {
-    let mut listeners: Vec<Listener> = agent().into_iter().collect();
-    let mut refused = Vec::new();
-    for (name, text) in rows {
-        match read(name, text) {
-            Ok(listener) => listeners.push(listener),
-            Err(why) => refused.push((name.to_owned(), why)),
-        }
-    }
-    let (directory, taken) = Directory::new(listeners);
-    refused.extend(
-        taken
+/// The listeners of the rows of a workspace.
+pub struct Listeners {
+    /// Those that can be used.
+    pub directory: Directory,
+    /// Rows that are left out and why, by name.
+    pub refused: Vec<(String, BadRow)>,
+}
+
+impl Listeners {
+    /// Reads rows, each by its key.
+    pub fn read<'a>(rows: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut refused = Vec::new();
+        // One after the other, so that no more are made than are kept.
+        let usable = rows
             .into_iter()
-            .map(|(name, why)| (name.to_string(), why.into())),
-    );
-    (directory, refused)
+            .filter_map(|(name, text)| match read(name, text) {
+                Ok(listener) => Some(listener),
+                Err(why) => {
+                    refused.push((name.to_owned(), why));
+                    None
+                }
+            });
+        let (directory, taken) = Directory::new(agent().into_iter().chain(usable));
+        refused.extend(
+            taken
+                .into_iter()
+                .map(|(name, why)| (name.to_string(), why.into())),
+        );
+        refused.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Self { directory, refused }
+    }
 }
 
 fn read(name: &str, text: &str) -> Result<Listener, BadRow> {
-    let row: Row =
-        serde_json::from_slice(text.as_bytes()).map_err(|why| BadRow::Form(why.to_string()))?;
+    let row: Result<Row, _> = serde_json::from_slice(text.as_bytes());
+    let row = row.map_err(|why| BadRow::Form(why.to_string().chars().take(WHY).collect()))?;
     let kind = match (row.agent, row.peers, row.delegates) {
         (false, ..) => Kind::Tool,
         (true, None, true) => Kind::Agent(Reach::Delegates),
@@ -107,7 +121,7 @@ mod tests {
     fn rows_are_listeners_or_left_out() {
         let good = r#"{"description": "Greets.", "types": {"textinput": {"type": "object"}}}"#;
         let agent = r#"{"description": "Thinks.", "agent": true, "peers": ["greeter"]}"#;
-        let (directory, refused) = directory([
+        let Listeners { directory, refused } = Listeners::read([
             ("greeter", good),
             ("thinker", agent),
             ("Bad", good),
@@ -130,7 +144,7 @@ mod tests {
             ]
         );
         let left: Vec<_> = refused.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(left, ["Bad", "system.x", "mute", "odd", "text", "agent"]);
+        assert_eq!(left, ["Bad", "agent", "mute", "odd", "system.x", "text"]);
         let thinker = directory.get("thinker").unwrap();
         assert!(directory.may(thinker, "greeter") && !directory.may(thinker, "agent"));
         let greeter = directory.get("greeter").unwrap();

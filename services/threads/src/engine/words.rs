@@ -8,15 +8,17 @@ use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 use tg_threads::{Delivery, Directory, Envelope, FORWARDS, Outcome, Turn};
 
-/// What a listener is given.
-pub fn request(delivery: &Delivery) -> ListenerRequest {
+use super::rows::Listeners;
+
+/// What a listener is given. An agent gets the use of its peers besides.
+pub fn request(delivery: &Delivery, usage: Option<String>) -> ListenerRequest {
     let (envelope, metadata) = (delivery.envelope(), delivery.metadata());
     ListenerRequest {
         thread_id: metadata.thread_id.to_string(),
         from_id: metadata.from_id.to_string(),
         own_name: metadata.own_name.as_ref().map(ToString::to_string),
         is_self_call: metadata.is_self_call,
-        usage_instructions: metadata.usage_instructions.as_deref().map(str::to_owned),
+        usage_instructions: usage,
         r#type: envelope.kind.to_string(),
         payload: envelope.payload.clone(),
     }
@@ -101,6 +103,24 @@ pub fn listed(directory: &Directory, asked: Asked) -> Result<Page<ListenerInfo>,
             description: one.description().to_owned(),
             types: one.types().keys().map(ToString::to_string).collect(),
             agent: one.is_agent(),
+            ..ListenerInfo::default()
+        },
+    )
+}
+
+/// The rows of listeners that are left out.
+///
+/// # Errors
+/// As [`Page::of`].
+pub fn refused(listeners: &Listeners, asked: Asked) -> Result<Page<ListenerInfo>, Error> {
+    Page::of(
+        asked,
+        &listeners.refused,
+        |one| one.0.as_str(),
+        |(name, why)| ListenerInfo {
+            name: name.clone(),
+            why: why.to_string(),
+            ..ListenerInfo::default()
         },
     )
 }

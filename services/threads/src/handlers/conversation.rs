@@ -4,21 +4,20 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use futures::future::{AbortHandle, BoxFuture, abortable};
+use futures::future::{BoxFuture, abortable};
 use futures::stream::{FuturesUnordered, StreamExt};
-use tg_clients::listeners::{Listening, tell_ended};
+use tg_clients::listeners::Listening;
 use tg_mesh::fair::Share;
 use tg_mesh::{Cx, Responder, warn_of};
 use tg_schemas::msg::{ThreadMessage, ThreadsRequest, ThreadsResponse};
 use tg_schemas::{Error, limits};
-use tg_threads::{
-    Caller, Delivery, Directory, Effect, External, Meta, Name, Outcome, ThreadId, console,
-};
+use tg_threads::{Caller, Delivery, Effect, External, Meta, Name, Outcome, ThreadId, console};
 use tokio::sync::mpsc;
 
-use super::pumping::{OnePump, Pumping, Wall};
-use crate::engine::rows::{AGENT, AGENT_REQUEST};
-use crate::engine::words;
+use super::pumping::{Pumping, notify, report};
+use super::workspaces::OneWorkspace;
+use crate::engine::rows::{AGENT, AGENT_REQUEST, Listeners};
+use crate::engine::{ids, words};
 use crate::error::ThreadsError;
 
 /// Pieces that wait for whoever is outside; then listeners wait.
@@ -29,7 +28,8 @@ const WHOLE: usize = limits::PART / 4;
 /// Most messages for listeners that one from outside leads to: beyond that they cannot be delivered, which ends who goes
 /// round and round.
 const MOST: u64 = 10_000;
-/// Bytes of payloads that listeners have or wait for, at most; beyond that a message cannot be delivered.
+/// Bytes that listeners have or wait for, at most: payloads, and what agents read of their peers. Beyond that a message cannot be
+/// delivered.
 const HELD: usize = 8 << 20;
 
 /// A message for a listener, with its number in the conversation.
@@ -41,17 +41,19 @@ type Piece = (Name, String);
 struct Open {
     delivery: Arc<Delivery>,
     size: usize,
-    /// Its part of what all workspaces have for payloads.
-    _share: Option<Share>,
-    /// Its listener has it, and is stopped by this; one that waits, or is beyond the bounds, has none.
-    stop: Option<AbortHandle>,
+    /// Its parts of what all workspaces have for payloads.
+    shares: Vec<Share>,
+    /// Its thread is busy with it. Not so while it waits, or where it is beyond the bounds.
+    has_thread: bool,
+    /// Its listener has it: the number of the turn.
+    turn: Option<u64>,
 }
 
 pub(super) struct Conversation<'a> {
     threads: &'a Pumping,
     cx: &'a Cx,
-    pump: OnePump,
-    directory: Arc<Directory>,
+    workspace: OneWorkspace,
+    listeners: Arc<Listeners>,
     caller: Caller,
     asked: &'a ThreadsRequest,
     out: Responder<ThreadsResponse>,
@@ -61,7 +63,7 @@ pub(super) struct Conversation<'a> {
     work: FuturesUnordered<BoxFuture<'a, (Numbered, Outcome)>>,
     /// What is not told to the pump yet, by number.
     open: HashMap<u64, Open>,
-    /// Bytes of their payloads.
+    /// Bytes that they take.
     held: usize,
     given: u64,
     /// What the pump wants done, in order, and is not yet.
@@ -73,8 +75,8 @@ pub(super) struct Conversation<'a> {
 
 impl<'a> Conversation<'a> {
     pub(super) fn new(
-        (threads, cx, pump): (&'a Pumping, &'a Cx, OnePump),
-        directory: Arc<Directory>,
+        (threads, cx, workspace): (&'a Pumping, &'a Cx, OneWorkspace),
+        listeners: Arc<Listeners>,
         caller: Caller,
         asked: &'a ThreadsRequest,
         out: Responder<ThreadsResponse>,
@@ -82,8 +84,8 @@ impl<'a> Conversation<'a> {
         Self {
             threads,
             cx,
-            pump,
-            directory,
+            workspace,
+            listeners,
             caller,
             asked,
             out,
@@ -101,27 +103,20 @@ impl<'a> Conversation<'a> {
     }
 
     pub(super) async fn run(mut self) -> Result<(), Error> {
-        let asked = self.asked;
+        let (asked, directory) = (self.asked, &self.listeners.directory);
+        let raw = asked.payload.as_bytes();
         let external = External {
             id: &self.cx.id,
             caller: self.caller.clone(),
-            to: &asked.to,
-            kind: &asked.r#type,
-            raw: asked.payload.as_bytes(),
+            admitted: directory.admitted(&asked.to, &asked.r#type, raw),
+            raw,
             meta: Meta {
                 request_id: self.cx.request().unwrap_or_default().to_owned(),
                 user_id: self.caller.principal.clone(),
                 ..Meta::default()
             },
         };
-        let directory = self.directory.clone();
-        let (thread, effects) = {
-            let mut pump = self.pump.lock();
-            let idle = pump.cleanup(tg_threads::World::time(&Wall));
-            let (thread, mut effects) = pump.external(&directory, external, &mut Wall);
-            effects.push(Effect::Ended(idle));
-            (thread, effects)
-        };
+        let (thread, effects) = self.workspace.lock().external(external);
         let thread = thread.to_string();
         if asked.streaming {
             let begun = ThreadsResponse {
@@ -153,13 +148,12 @@ impl<'a> Conversation<'a> {
                         self.say(piece).await?;
                     }
                     let thread = delivery.metadata().thread_id;
-                    let open = self.open.remove(&number);
-                    self.held -= open.as_ref().map_or(0, |open| open.size);
+                    let open = self.close(number);
                     let effects = self.returned(&delivery, outcome);
                     self.effects.extend(effects);
                     self.carry_out().await?;
                     // Until now its listener counted as busy, so that what waits goes before what is new.
-                    if open.is_some_and(|open| open.stop.is_some()) {
+                    if open.is_some_and(|open| open.has_thread) {
                         self.next_on(thread);
                     }
                 }
@@ -168,16 +162,33 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
+    /// A message is over, and takes nothing any more.
+    fn close(&mut self, number: u64) -> Option<Open> {
+        let open = self.open.remove(&number)?;
+        self.held -= open.size;
+        if let Some(turn) = open.turn {
+            let thread = open.delivery.metadata().thread_id;
+            self.workspace.lock().running.remove(thread, turn);
+        }
+        Some(open)
+    }
+
     fn returned(&self, delivery: &Delivery, outcome: Outcome) -> Vec<Effect> {
-        let mut pump = self.pump.lock();
-        pump.returned(&self.directory, delivery, outcome, &mut Wall)
+        let directory = &self.listeners.directory;
+        let forwards = matches!(&outcome, Outcome::Turn(turn) if !turn.forwards.is_empty());
+        let checked = outcome.checked(directory, delivery);
+        if forwards {
+            self.threads.make_room(self.cx);
+        }
+        let mut workspace = self.workspace.lock();
+        workspace.returned(directory, delivery, checked)
     }
 
     async fn carry_out(&mut self) -> Result<(), Error> {
         while let Some(effect) = self.effects.pop_front() {
             match effect {
                 Effect::Deliver(delivery) if delivery.envelope().to == Name::console_router() => {
-                    let turn = console::route(&self.directory, &delivery);
+                    let turn = console::route(&self.listeners.directory, &delivery);
                     let effects = self.returned(&delivery, Outcome::Turn(turn));
                     self.effects.extend(effects);
                 }
@@ -190,9 +201,8 @@ impl<'a> Conversation<'a> {
                 }
                 Effect::Ended(threads) if threads.is_empty() => {}
                 Effect::Ended(threads) => {
-                    self.stop(&threads);
-                    let threads: Vec<_> = threads.iter().map(ToString::to_string).collect();
-                    tell_ended(self.cx, &self.caller.place.workspace, &threads).await;
+                    self.drop_waiting(&threads);
+                    notify(self.cx, &self.caller.place.workspace, &threads).await;
                 }
                 Effect::Note(note) => warn_of!(
                     self.cx,
@@ -211,24 +221,19 @@ impl<'a> Conversation<'a> {
         let (thread, delivery) = (delivery.metadata().thread_id, Arc::new(delivery));
         let size = serde_json::to_vec(&delivery.envelope().payload).map_or(HELD, |body| body.len());
         self.given += 1;
-        self.held += size;
-        // What the system says is small, and says what came of what was refused.
-        let told = delivery.envelope().from == Name::system();
-        let user = Arc::from(self.caller.place.workspace.as_str());
-        let share = self.threads.bodies.try_take(&user, (size >> 10).max(1));
-        let much = self.held > HELD || share.is_none();
-        let refused = self.given > MOST || (much && !told);
+        let number = self.given;
         let open = Open {
             delivery: delivery.clone(),
-            size,
-            _share: share,
-            stop: None,
+            size: 0,
+            shares: Vec::new(),
+            has_thread: false,
+            turn: None,
         };
-        self.open.insert(self.given, open);
-        let numbered = (self.given, delivery);
-        if refused {
-            let refused = std::future::ready((numbered, Outcome::Unserved));
-            self.work.push(Box::pin(refused));
+        self.open.insert(number, open);
+        let fits = self.takes(number, size);
+        let numbered = (number, delivery);
+        if number > MOST || !fits {
+            self.refuse(numbered);
         } else if self.busy.insert(thread) {
             self.ask(numbered);
         } else {
@@ -236,20 +241,31 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// What listeners have on threads that ended is stopped, and what waits for them goes: nobody waits for what will be
-    /// thrown away.
-    fn stop(&mut self, ended: &[ThreadId]) {
-        let ended: HashSet<_> = ended.iter().collect();
-        for open in self.open.values() {
-            if ended.contains(&open.delivery.metadata().thread_id)
-                && let Some(stop) = &open.stop
-            {
-                stop.abort();
-            }
-        }
+    /// Counts what a message takes besides what was counted; whether there is room for it.
+    fn takes(&mut self, number: u64, size: usize) -> bool {
+        let user = Arc::from(self.caller.place.workspace.as_str());
+        let share = self.threads.bodies.try_take(&user, (size >> 10).max(1));
+        self.held += size;
+        let fits = self.held <= HELD && share.is_some();
+        let Some(open) = self.open.get_mut(&number) else {
+            return false;
+        };
+        open.size += size;
+        open.shares.extend(share);
+        // What the system sends is small, and reports what came of what was refused.
+        fits || open.delivery.envelope().from == Name::system()
+    }
+
+    fn refuse(&mut self, numbered: Numbered) {
+        let refused = std::future::ready((numbered, Outcome::Unserved));
+        self.work.push(Box::pin(refused));
+    }
+
+    /// What waits for listeners on threads that ended goes: nobody waits for what will be dropped.
+    fn drop_waiting(&mut self, ended: &[ThreadId]) {
         for thread in ended {
             for (number, delivery) in self.waiting.remove(thread).into_iter().flatten() {
-                self.held -= self.open.remove(&number).map_or(0, |open| open.size);
+                self.close(number);
                 let effects = self.returned(&delivery, Outcome::Cancelled);
                 self.effects.extend(effects);
             }
@@ -269,10 +285,19 @@ impl<'a> Conversation<'a> {
 
     /// A message asked again, as its server died, has the same id: a listener that still has it goes on with it.
     fn ask(&mut self, (number, delivery): Numbered) {
-        let id = format!("{}.{number}", self.cx.id);
+        if let Some(open) = self.open.get_mut(&number) {
+            open.has_thread = true;
+        }
+        let usage = self.listeners.directory.usage(&delivery.envelope().to);
+        let size = usage.as_ref().map_or(0, String::len);
+        if size > 0 && !self.takes(number, size) {
+            return self.refuse((number, delivery));
+        }
+        let id = ids::of_message(&self.cx.id, number);
         let pieces = self.pieces.0.clone();
         let (cx, patience) = (self.cx, self.threads.options.patience());
         let numbered = (number, delivery.clone());
+        let thread = delivery.metadata().thread_id;
         let (asking, stop) = abortable(async move {
             let place = delivery.place().clone();
             let listening = Listening {
@@ -285,12 +310,20 @@ impl<'a> Conversation<'a> {
                 && delivery.envelope().kind.as_str() == AGENT_REQUEST;
             let outcome = match own {
                 true => agent(&listening, id, &delivery, &pieces).await,
-                false => listener(&listening, id, &delivery, &pieces).await,
+                false => listener(&listening, id, (&delivery, usage), &pieces).await,
             };
             outcome.unwrap_or_else(|error| words::broken(&error))
         });
+        let turn = {
+            let mut workspace = self.workspace.lock();
+            // Another message from outside may have ended the thread.
+            if !workspace.registry().is_live(thread) {
+                stop.abort();
+            }
+            workspace.running.add(thread, stop)
+        };
         if let Some(open) = self.open.get_mut(&number) {
-            open.stop = Some(stop);
+            open.turn = Some(turn);
         }
         self.work.push(Box::pin(async move {
             (numbered, asking.await.unwrap_or(Outcome::Cancelled))
@@ -329,14 +362,26 @@ impl<'a> Conversation<'a> {
 impl Drop for Conversation<'_> {
     /// Whoever asked is gone: what is in progress is so no more, and neither is what would have been next.
     fn drop(&mut self) {
-        let next = self.effects.drain(..).filter_map(|effect| match effect {
-            Effect::Deliver(delivery) => Some(Arc::new(delivery)),
-            _ => None,
-        });
-        let open = self.open.drain().map(|(_, open)| open.delivery);
-        let mut pump = self.pump.lock();
-        for delivery in open.chain(next) {
-            pump.returned(&self.directory, &delivery, Outcome::Cancelled, &mut Wall);
+        let (mut next, mut ended) = (Vec::new(), Vec::new());
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Deliver(delivery) => next.push(Arc::new(delivery)),
+                Effect::Ended(threads) => ended.extend(threads),
+                Effect::Door(_) | Effect::Note(_) => {}
+            }
+        }
+        let open: Vec<u64> = self.open.keys().copied().collect();
+        let open = open.into_iter().filter_map(|number| self.close(number));
+        let open: Vec<_> = open.map(|open| open.delivery).collect();
+        for delivery in open.into_iter().chain(next) {
+            for effect in self.returned(&delivery, Outcome::Cancelled) {
+                if let Effect::Ended(threads) = effect {
+                    ended.extend(threads);
+                }
+            }
+        }
+        if !ended.is_empty() {
+            report(self.cx, vec![(self.cx.workspace_key(), ended)]);
         }
     }
 }
@@ -344,11 +389,11 @@ impl Drop for Conversation<'_> {
 async fn listener(
     listening: &Listening<'_>,
     id: String,
-    delivery: &Delivery,
+    (delivery, usage): (&Delivery, Option<String>),
     pieces: &mpsc::Sender<Piece>,
 ) -> Result<Outcome, Error> {
     let name = &delivery.envelope().to;
-    let mut answer = listening.give(name.as_str(), id, &words::request(delivery))?;
+    let mut answer = listening.give(name.as_str(), id, &words::request(delivery, usage))?;
     while let Some(part) = answer.next().await {
         let mut part = part?;
         if !part.chunk.is_empty() && part.error.is_none() {

@@ -2,6 +2,8 @@
 
 mod conversation;
 mod pumping;
+mod running;
 mod threads;
+mod workspaces;
 
 pub(crate) use threads::Threads;

@@ -1,7 +1,6 @@
 //! `threads`: messages from outside, what listeners there are, and the end of threads.
 
 use async_trait::async_trait;
-use tg_clients::listeners::tell_ended;
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::{ThreadsRequest, ThreadsResponse};
 use tg_schemas::paging::Asked;
@@ -9,7 +8,7 @@ use tg_schemas::{Error, FlowId, WorkspaceId, flow_record};
 use tg_threads::{Caller, Name, Place, ThreadId};
 
 use super::conversation::Conversation;
-use super::pumping::Pumping;
+use super::pumping::{Pumping, notify};
 use crate::engine::words;
 use crate::error::ThreadsError;
 use crate::options::Options;
@@ -55,7 +54,7 @@ impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
         mut out: Responder<ThreadsResponse>,
     ) -> Result<(), Error> {
         let place = Self::place(&cx, &asked)?;
-        let directory = self.0.directory(&cx);
+        let listeners = self.0.listeners(&cx);
         let done = |response| ThreadsResponse {
             end_of_stream: true,
             ..response
@@ -64,15 +63,24 @@ impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
         let listed = match asked.operation.as_str() {
             "send-message" => {
                 let caller = Self::caller(&cx, place, &asked);
-                let pump = self.0.pump(&cx, &caller.place, &directory)?;
-                let through = (&self.0, &cx, pump);
-                return Conversation::new(through, directory, caller, &asked, out)
+                let workspace = self.0.workspace(&cx, &caller.place, &listeners)?;
+                let through = (&self.0, &cx, workspace);
+                return Conversation::new(through, listeners, caller, &asked, out)
                     .run()
                     .await;
             }
             "list-listeners" => {
                 let page = Asked::read(&asked.operation, asked.limit, &asked.after)?;
-                let page = words::listed(&directory, page)?;
+                let page = words::listed(&listeners.directory, page)?;
+                ThreadsResponse {
+                    listeners: page.entries,
+                    next: page.next,
+                    ..none
+                }
+            }
+            "list-refused-listeners" => {
+                let page = Asked::read(&asked.operation, asked.limit, &asked.after)?;
+                let page = words::refused(&listeners, page)?;
                 ThreadsResponse {
                     listeners: page.entries,
                     next: page.next,
@@ -82,10 +90,9 @@ impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
             "close-thread" => {
                 let thread = ThreadId::parse(&asked.thread).map_err(|_| ThreadsError::Thread)?;
                 let caller = Self::caller(&cx, place.clone(), &asked);
-                let pump = self.0.pump(&cx, &place, &directory)?;
-                let ended = pump.lock().close(thread, &caller);
-                let ended: Vec<_> = ended.iter().map(ToString::to_string).collect();
-                tell_ended(&cx, &place.workspace, &ended).await;
+                let workspace = self.0.workspace(&cx, &place, &listeners)?;
+                let ended = workspace.lock().close(thread, &caller);
+                notify(&cx, &place.workspace, &ended).await;
                 ThreadsResponse {
                     closed: i64::try_from(ended.len()).unwrap_or(i64::MAX),
                     ..none
@@ -93,11 +100,11 @@ impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
             }
             "show-thread" => {
                 let thread = ThreadId::parse(&asked.thread).map_err(|_| ThreadsError::Thread)?;
-                let pump = self.0.pump(&cx, &place, &directory)?;
+                let workspace = self.0.workspace(&cx, &place, &listeners)?;
                 let chain = {
-                    let pump = pump.lock();
-                    let here = pump.registry().is_in(thread, &place);
-                    here.then(|| pump.registry().lookup(thread)).flatten()
+                    let live = workspace.lock();
+                    let here = live.registry().is_in(thread, &place);
+                    here.then(|| live.registry().lookup(thread)).flatten()
                 };
                 let chain = chain.ok_or(ThreadsError::Thread)?;
                 ThreadsResponse {

@@ -264,6 +264,27 @@ const RULES: &[Rule] = &[
                 "services/librarian/src/store/sqlite/documents.rs",
                 "the texts of a step, which lie in their rows",
             ),
+            (
+                "services/sessions/src/store/sqlite/mod.rs",
+                "messages of a session that was just read, whose ids lie together",
+            ),
+        ],
+    },
+    Rule {
+        says: "a read runs on the thread of a task only where it is named: it finds a few rows by an index",
+        words: &["read_short"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/storage/src/", "the function"),
+            (
+                "services/sessions/src/store/sqlite/mod.rs",
+                "a session by its id, and what was said in it since its last turn",
+            ),
+            (
+                "services/sessions/src/store/sqlite/more.rs",
+                "what a workspace says of its sessions",
+            ),
         ],
     },
     Rule {
@@ -419,7 +440,7 @@ const RULES: &[Rule] = &[
                 "workspaces with a turn; each turn is a request in progress",
             ),
             (
-                "services/threads/src/handlers/pumping.rs",
+                "services/threads/src/handlers/workspaces.rs",
                 "pumps of workspaces, of no more than its bound",
             ),
         ],

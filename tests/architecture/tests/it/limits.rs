@@ -81,6 +81,7 @@ const OTHERS: &[(&str, &[(&str, &str)])] = &[
             ("services/graph/src/store/embedded/sparql/guard.rs", "LATE"),
             ("services/ingest/src/measure.rs", "REMEMBERED"),
             ("services/ingest/src/options.rs", "COMFORT"),
+            ("services/sessions/src/pasts.rs", "KEPT"),
             ("services/threads/src/handlers/conversation.rs", "HELD"),
             ("services/agent/src/run/record.rs", "LARGEST"),
         ],

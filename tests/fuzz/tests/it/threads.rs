@@ -29,14 +29,15 @@ fn messages_as_xml() {
 
 #[test]
 fn rows_of_listeners() {
-    let seeds: [&[u8]; 2] = [
+    let seeds: [&[u8]; 3] = [
         br#"{"description": "d", "agent": true, "peers": ["a.b"], "types": {"t": {"type": "object",
             "properties": {"x": {"$ref": "" }}}}}"#,
         br#"{"description": "d", "types": {"t": {"examples": [{}], "enum": [1], "items": {"minimum": 2}}}}"#,
+        br#"{"description": "d", "types": {"t": {"pattern": "^(a|b){2,9}$", "patternProperties": {"\\d+": {}}}}}"#,
     ];
     run("rows of listeners", &seeds, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         let rows = [("x", text.as_ref()), (text.as_ref(), "{}")];
-        let _ = tg_threads_service::engine::rows::directory(rows);
+        let _ = tg_threads_service::engine::rows::Listeners::read(rows);
     });
 }

@@ -11,7 +11,8 @@ use tg_testkit::process::{bin_dir, root};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use crate::world::{Bus, World};
+use crate::shared::Workspace;
+use crate::world::Bus;
 
 const BOUND: Duration = Duration::from_secs(90);
 
@@ -47,10 +48,11 @@ fn rules() -> Vec<Rule> {
 }
 
 async fn piped(bus: Bus) -> Result<()> {
-    let world = World::with(bus, rules()).await?;
+    let (place, _model) = Workspace::scripted(bus, rules()).await?;
     let mut chat = Command::new(bin_dir()?.join("tg"))
         .args(["chat", "--json"])
-        .env("TRUSTGRAPH_URL", world.server.url())
+        .env("TRUSTGRAPH_URL", &place.url)
+        .env("THREADGRAPH_WORKSPACE", &place.id)
         .env("XDG_CONFIG_HOME", "/nowhere")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -109,11 +111,12 @@ async fn piped_over_rabbitmq() -> Result<()> {
 
 #[tokio::test]
 async fn at_a_terminal() -> Result<()> {
-    let world = World::with(Bus::Embedded, rules()).await?;
+    let (place, model) = Workspace::scripted(Bus::Embedded, rules()).await?;
     let work = Command::new(root().join(".cache/venv/bin/python3"))
         .arg(root().join("tests/integration/clients/chat_terminal.py"))
         .arg(bin_dir()?.join("tg"))
-        .arg(world.server.url())
+        .arg(&place.url)
+        .env("THREADGRAPH_WORKSPACE", &place.id)
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
@@ -127,10 +130,10 @@ async fn at_a_terminal() -> Result<()> {
     );
     // What was stopped costs nothing more.
     ensure!(
-        world.model.wait_closed(1, Duration::from_secs(5)).await,
+        model.wait_closed(1, Duration::from_secs(5)).await,
         "{shown}"
     );
-    let asked = world.model.calls();
+    let asked = model.calls();
     let nonsense = asked
         .iter()
         .filter(|call| call.body.to_string().contains("nonsense"));

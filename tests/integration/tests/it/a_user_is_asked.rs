@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use tg_testkit::mcp::McpServer;
 use tg_testkit::model::{ScriptedModel, two_step_react};
 use tg_testkit::official::official;
-use tg_testkit::process::{Launch, Server, client, tg};
+use tg_testkit::process::{Launch, Server, client, tg_with};
 use tg_testkit::services::{ANSWERING, without};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Frames, Socket, brief, text_of};
 use tokio::time::Instant;
 
+use crate::shared::Workspace;
 use crate::world::{Bus, launch, on_both_buses, post, post_within};
 
 const AGENT: &str = "api/v1/flow/default/service/agent";
@@ -22,7 +23,13 @@ const AGENT: &str = "api/v1/flow/default/service/agent";
 const BOUND: Duration = Duration::from_secs(60);
 
 /// Puts the tool `pay` there, which asks first.
-pub async fn put(url: &str, mcp: &McpServer) -> Result<()> {
+async fn put(url: &str, mcp: &McpServer) -> Result<()> {
+    put_in(url, "", mcp).await
+}
+
+/// The same in a workspace.
+pub async fn put_in(url: &str, workspace: &str, mcp: &McpServer) -> Result<()> {
+    let variables = [("THREADGRAPH_WORKSPACE", workspace)];
     let server = mcp.url();
     let server = ["set-mcp-tool", "--id", "pay", "--tool-url", &server];
     let tool = [
@@ -38,7 +45,7 @@ pub async fn put(url: &str, mcp: &McpServer) -> Result<()> {
     ];
     let more = [&more[..], &["--argument", "bill:string:Which"]].concat();
     for args in [server.to_vec(), [&tool[..], &more].concat()] {
-        let put = tg(url, &args).await?;
+        let put = tg_with(url, &variables, &args).await?;
         ensure!(put.code == Some(0), "{put:?}");
     }
     Ok(())
@@ -128,9 +135,10 @@ async fn up(bus: Bus) -> Result<(Server, ScriptedModel, Arc<McpServer>, Option<V
 }
 
 async fn a_yes_is_a_call_and_a_no_is_none(bus: Bus) -> Result<()> {
-    let (server, _model, mcp, _node) = up(bus).await?;
-    let url = server.url();
-    let socket = Socket::connect(&url, "").await?;
+    let (place, _model) = Workspace::scripted(bus, model()).await?;
+    let mcp = McpServer::start().await?;
+    put_in(&place.url, &place.id, &mcp).await?;
+    let socket = place.socket().await?;
 
     let (shown, mut frames, question) = asked(&socket, "nonce-yes").await?;
     let content: Value = serde_json::from_str(question["content"].as_str().context("text")?)?;
@@ -170,17 +178,17 @@ async fn a_yes_is_a_call_and_a_no_is_none(bus: Bus) -> Result<()> {
         .iter()
         .find_map(|frame| frame["response"]["trace"].as_str());
     let trace = trace.context("a trace")?;
-    let shown = tg(&url, &["show-explain-trace", trace]).await?;
+    let shown = place.tg(&["show-explain-trace", trace]).await?;
     ensure!(
         shown.stdout.contains("--- Confirmation ---\nAnswer: yes"),
         "{shown:?}"
     );
-    let verified = tg(&url, &["verify-trace", trace, "--chain"]).await?;
+    let verified = place.tg(&["verify-trace", trace, "--chain"]).await?;
     ensure!(verified.code == Some(0), "{verified:?}");
 
     let (shown, mut frames, question) = asked(&socket, "nonce-no").await?;
     let run = question["run"].as_str().context("a run")?;
-    let no = tg(&url, &["confirm", run, "no"]).await?;
+    let no = place.tg(&["confirm", run, "no"]).await?;
     ensure!(
         no.code == Some(0) && no.stdout.contains("Answered: no"),
         "{no:?}"
@@ -192,7 +200,7 @@ async fn a_yes_is_a_call_and_a_no_is_none(bus: Bus) -> Result<()> {
         "{seen}"
     );
     ensure!(answers == ["no"], "{answers:?}");
-    let late = tg(&url, &["confirm", run, "yes"]).await?;
+    let late = place.tg(&["confirm", run, "yes"]).await?;
     ensure!(late.code != Some(0), "{late:?}");
     ensure!(mcp.count("pay") == 1, "a no is no call");
     Ok(())

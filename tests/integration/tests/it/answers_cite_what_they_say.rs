@@ -4,12 +4,12 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule};
-use tg_testkit::process::{Output, root, tg};
+use tg_testkit::process::{Output, root};
 use tg_testkit::socket::text_of;
 
 use crate::documents_become_answers::processed;
 use crate::shared::Workspace;
-use crate::world::{Bus, World};
+use crate::world::Bus;
 
 /// The last paragraph has the words of a refusal.
 const TEXT: &str = "The Harrowgate lantern was built by Ottoline Frask in 1887. It is a lamp made of blue glass.\n\n\
@@ -113,8 +113,7 @@ fn rules_of_passages() -> Vec<Rule> {
     ]
 }
 
-async fn load(world: &World, id: &str, kind: &str, path: &str) -> Result<()> {
-    let url = world.server.url();
+async fn load(place: &Workspace, id: &str, kind: &str, path: &str) -> Result<()> {
     let args = [
         "add-library-document",
         "--id",
@@ -125,7 +124,7 @@ async fn load(world: &World, id: &str, kind: &str, path: &str) -> Result<()> {
         kind,
         path,
     ];
-    let added = tg(&url, &args).await?;
+    let added = place.tg(&args).await?;
     ensure!(added.code == Some(0), "{added:?}");
     let processing = format!("p-{id}");
     let args = [
@@ -139,15 +138,15 @@ async fn load(world: &World, id: &str, kind: &str, path: &str) -> Result<()> {
         "--collection",
         "docs",
     ];
-    let started = tg(&url, &args).await?;
+    let started = place.tg(&args).await?;
     ensure!(started.code == Some(0), "{started:?}");
-    processed(&Workspace::first_of(&world.server), &processing).await?;
+    processed(place, &processing).await?;
     Ok(())
 }
 
-async fn asked(world: &World, question: &str, more: &[&str]) -> Result<Output> {
+async fn asked(place: &Workspace, question: &str, more: &[&str]) -> Result<Output> {
     let args = [&["ask", question, "-C", "docs"], more].concat();
-    let ran = tg(&world.server.url(), &args).await?;
+    let ran = place.tg(&args).await?;
     ensure!(ran.code == Some(0), "{ran:?}");
     Ok(ran)
 }
@@ -159,35 +158,33 @@ fn heard(ran: &Output, text: &str) -> Result<()> {
 }
 
 /// The trace that an answer names, and what verifying it says.
-async fn verified(world: &World, ran: &Output) -> Result<Output> {
+async fn verified(place: &Workspace, ran: &Output) -> Result<Output> {
     let line = ran.stderr.lines().find(|line| line.starts_with("trace: "));
     let line = line.with_context(|| format!("{ran:?}"))?;
     let trace = line.split_whitespace().nth(3).context("its name")?;
     ensure!(line.ends_with(" -C docs"), "{line}");
-    tg(
-        &world.server.url(),
-        &["verify-trace", trace, "-C", "docs", "--verbose"],
-    )
-    .await
+    place
+        .tg(&["verify-trace", trace, "-C", "docs", "--verbose"])
+        .await
 }
 
 const WITH: [&str; 2] = ["--with", "document-rag"];
 const UNSUPPORTED: &str = "No sentence of this answer is supported by a passage";
 
 /// Asked in the terminal.
-async fn people_read_it(world: &World) -> Result<()> {
-    let ran = asked(world, "Who built the lantern?", &WITH).await?;
+async fn people_read_it(place: &Workspace) -> Result<()> {
+    let ran = asked(place, "Who built the lantern?", &WITH).await?;
     let expected = "Ottoline Frask was its builder [1]. People like it.\n\n\
                     [1] urn:doc:lantern: \"The Harrowgate lantern was built by Ottoline Frask in 1887.\"\n";
     ensure!(ran.stdout == expected, "{ran:?}");
     ensure!(!ran.stderr.contains(UNSUPPORTED), "{ran:?}");
-    let told = verified(world, &ran).await?;
+    let told = verified(place, &ran).await?;
     told.expect("✓ Ottoline Frask was its builder.\n    supported by [1]")?
         .expect("– People like it.\n    supported by nothing")?;
     heard(&told, "links hold. 1 of 2 sentences rest on nothing.")?;
     ensure!(told.code == Some(0), "{told:?}");
 
-    let ran = asked(world, "Which mountain is near?", &WITH).await?;
+    let ran = asked(place, "Which mountain is near?", &WITH).await?;
     ensure!(
         ran.stdout.contains("\n[1] urn:doc:clocks, page "),
         "{ran:?}"
@@ -195,16 +192,16 @@ async fn people_read_it(world: &World) -> Result<()> {
     let words = ran.stdout.rsplit("page ").next().unwrap_or_default();
     ensure!(words.contains("Gaurishankar"), "{ran:?}");
 
-    let ran = asked(world, "How heavy is it?", &WITH).await?;
+    let ran = asked(place, "How heavy is it?", &WITH).await?;
     ensure!(ran.stdout == format!("{REFUSAL}\n"), "{ran:?}");
     ensure!(!ran.stderr.contains(UNSUPPORTED), "{ran:?}");
-    let told = verified(world, &ran).await?;
+    let told = verified(place, &ran).await?;
     heard(&told, "there is nothing to verify")?;
     ensure!(told.code == Some(1), "{told:?}");
 
-    let ran = asked(world, "What is the capital?", &WITH).await?;
+    let ran = asked(place, "What is the capital?", &WITH).await?;
     heard(&ran, UNSUPPORTED)?;
-    let told = verified(world, &ran).await?;
+    let told = verified(place, &ran).await?;
     heard(
         &told,
         "The answer cites nothing: there is nothing to verify.",
@@ -212,20 +209,20 @@ async fn people_read_it(world: &World) -> Result<()> {
     ensure!(told.code == Some(1), "{told:?}");
     // Without a name the newest trace, which is this one.
     let args = ["verify-trace", "-C", "docs", "--json"];
-    let told = tg(&world.server.url(), &args).await?;
+    let told = place.tg(&args).await?;
     let shown: Value = serde_json::from_str(&told.stdout)?;
     ensure!(
         shown["verified"] == false && told.code == Some(1),
         "{told:?}"
     );
 
-    let ran = asked(world, "What is it made of?", &WITH).await?;
-    let told = verified(world, &ran).await?;
+    let ran = asked(place, "What is it made of?", &WITH).await?;
+    let told = verified(place, &ran).await?;
     told.expect("quoted wrongly: \"a lamp made of red glass\" does not stand in [1]")?;
     ensure!(told.code == Some(1), "{told:?}");
 
     // Without `--with`, the flow's agent; its answer cites what its tool did.
-    let ran = asked(world, "Who was it?", &["--json"]).await?;
+    let ran = asked(place, "Who was it?", &["--json"]).await?;
     let shown: Value = serde_json::from_str(&ran.stdout)?;
     ensure!(shown["with"] == "agent", "{shown}");
     ensure!(
@@ -236,24 +233,24 @@ async fn people_read_it(world: &World) -> Result<()> {
         shown["citations"][0]["document"] == "urn:doc:lantern",
         "{shown}"
     );
-    let told = verified(world, &ran).await?;
+    let told = verified(place, &ran).await?;
     told.expect("✓ number -> citation: [1] -> urn:trustgraph:prov:chunk:")?;
     ensure!(told.code == Some(0), "{told:?}");
     Ok(())
 }
 
 /// Asked of the graph: what is cited is the sentence that the fact was found in, with its document.
-async fn facts_are_cited_by_their_sentences(world: &World) -> Result<()> {
+async fn facts_are_cited_by_their_sentences(place: &Workspace) -> Result<()> {
     const FACTS: [&str; 2] = ["--with", "graph-rag"];
-    let ran = asked(world, "Who built the lantern?", &FACTS).await?;
+    let ran = asked(place, "Who built the lantern?", &FACTS).await?;
     let expected = "Ottoline Frask built it [1].\n\n\
                     [1] urn:doc:lantern: \"The Harrowgate lantern was built by Ottoline Frask in 1887.\"\n";
     ensure!(ran.stdout == expected, "{ran:?}");
-    let told = verified(world, &ran).await?;
+    let told = verified(place, &ran).await?;
     told.expect("✓ Ottoline Frask built it.\n    supported by [1]")?;
     ensure!(told.code == Some(0), "{told:?}");
     let ran = asked(
-        world,
+        place,
         "Who built the lantern?",
         &["--with", "graph-rag", "--json"],
     )
@@ -268,15 +265,15 @@ async fn facts_are_cited_by_their_sentences(world: &World) -> Result<()> {
         "{shown}"
     );
 
-    let ran = asked(world, "How heavy is it?", &FACTS).await?;
+    let ran = asked(place, "How heavy is it?", &FACTS).await?;
     ensure!(ran.stdout == format!("{NO_FACT}\n"), "{ran:?}");
     ensure!(!ran.stderr.contains(UNSUPPORTED), "{ran:?}");
-    let told = verified(world, &ran).await?;
+    let told = verified(place, &ran).await?;
     heard(&told, "there is nothing to verify")?;
     ensure!(told.code == Some(1), "{told:?}");
     let heavy = json!({"query": "How heavy is it?", "collection": "docs"});
     let path = "api/v1/flow/default/service/graph-rag";
-    let (_, reply) = world.post(path, heavy).await?;
+    let (_, reply) = place.post(path, heavy).await?;
     ensure!(
         reply["refused"] == true && reply["response"] == NO_FACT,
         "{reply}"
@@ -296,10 +293,10 @@ fn lean(reply: &Value) -> Result<()> {
 }
 
 /// Asked by programs.
-async fn programs_read_it(world: &World) -> Result<()> {
+async fn programs_read_it(place: &Workspace) -> Result<()> {
     let path = "api/v1/flow/default/service/document-rag";
     let question = json!({"query": "Who built the lantern?", "collection": "docs"});
-    let (status, reply) = world.post(path, question.clone()).await?;
+    let (status, reply) = place.post(path, question.clone()).await?;
     ensure!(status == 200, "{reply}");
     let cited = &reply["citations"][0];
     for (key, value) in [
@@ -322,24 +319,24 @@ async fn programs_read_it(world: &World) -> Result<()> {
 
     let mut wants = question.clone();
     wants["explainable"] = json!(true);
-    let (_, reply) = world.post(path, wants).await?;
+    let (_, reply) = place.post(path, wants).await?;
     let triples = reply["explain_triples"].as_array().map_or(0, Vec::len);
     ensure!(triples > 20, "{reply}");
     let mut refuses = question.clone();
     refuses["explainable"] = json!(false);
-    let (_, reply) = world.post(path, refuses).await?;
+    let (_, reply) = place.post(path, refuses).await?;
     ensure!(reply.get("explain_triples").is_none(), "{reply}");
 
     let mut streams = question;
     streams["streaming"] = json!(true);
-    let socket = world.socket().await?;
+    let socket = place.socket().await?;
     let frames = socket.ask("document-rag", "default", streams).await?;
     let last = frames.last().context("frames")?;
     ensure!(last["response"]["citations"][0] == *cited, "{last}");
     ensure!(last["response"]["trace"].is_string(), "{last}");
 
     let heavy = json!({"query": "How heavy is it?", "collection": "docs"});
-    let (_, reply) = world.post(path, heavy).await?;
+    let (_, reply) = place.post(path, heavy).await?;
     ensure!(
         reply["refused"] == true && reply["response"] == REFUSAL,
         "{reply}"
@@ -348,13 +345,13 @@ async fn programs_read_it(world: &World) -> Result<()> {
     ensure!(reply.get("sources").is_none(), "{reply}");
 
     let agent = json!({"question": "Who was it?", "collection": "docs"});
-    let (_, reply) = world
+    let (_, reply) = place
         .post("api/v1/flow/default/service/agent", agent.clone())
         .await?;
     ensure!(reply["citations"][0] == *cited, "{reply}");
     lean(&reply)?;
     let question = json!({"query": "Who built the lantern?", "collection": "docs"});
-    let (_, facts) = world
+    let (_, facts) = place
         .post("api/v1/flow/default/service/graph-rag", question)
         .await?;
     lean(&facts)?;
@@ -371,19 +368,19 @@ async fn programs_read_it(world: &World) -> Result<()> {
 }
 
 /// What is not there is told with what is.
-async fn what_is_there_is_told(world: &World) -> Result<()> {
-    let url = world.server.url();
-    let ran = tg(&url, &["ask", "why?", "-f", "nosuch"]).await?;
+async fn what_is_there_is_told(place: &Workspace) -> Result<()> {
+    let ran = place.tg(&["ask", "why?", "-f", "nosuch"]).await?;
     heard(
         &ran,
-        "flow nosuch does not run in workspace default; running: default",
+        &format!(
+            "flow nosuch does not run in workspace {}; running: default",
+            place.id
+        ),
     )?;
     ensure!(ran.code == Some(3), "{ran:?}");
-    let ran = tg(
-        &url,
-        &["ask", "How heavy is it?", "-C", "nosuch", WITH[0], WITH[1]],
-    )
-    .await?;
+    let ran = place
+        .tg(&["ask", "How heavy is it?", "-C", "nosuch", WITH[0], WITH[1]])
+        .await?;
     heard(&ran, "There is no collection nosuch; there are: ")?;
     heard(&ran, "docs")?;
     ensure!(ran.code == Some(3) && ran.stdout.is_empty(), "{ran:?}");
@@ -391,23 +388,23 @@ async fn what_is_there_is_told(world: &World) -> Result<()> {
 }
 
 async fn story(bus: Bus) -> Result<()> {
-    let world = World::with(bus, rules()).await?;
+    let (place, _model) = Workspace::scripted(bus, rules()).await?;
     let file = tempfile::NamedTempFile::with_suffix(".txt")?;
     std::fs::write(file.path(), TEXT)?;
     let path = file.path().to_string_lossy().into_owned();
-    load(&world, "urn:doc:lantern", "text/plain", &path).await?;
+    load(&place, "urn:doc:lantern", "text/plain", &path).await?;
     let pdf = root().join("demo/documents/uncommon-clocks.pdf");
     load(
-        &world,
+        &place,
         "urn:doc:clocks",
         "application/pdf",
         &pdf.to_string_lossy(),
     )
     .await?;
-    people_read_it(&world).await?;
-    facts_are_cited_by_their_sentences(&world).await?;
-    programs_read_it(&world).await?;
-    what_is_there_is_told(&world).await
+    people_read_it(&place).await?;
+    facts_are_cited_by_their_sentences(&place).await?;
+    programs_read_it(&place).await?;
+    what_is_there_is_told(&place).await
 }
 
 #[tokio::test]

@@ -245,6 +245,10 @@ fn about_runs_and_threads() -> Vec<(&'static str, Value)> {
         ),
         (
             "threads",
+            json!({"operation": "list-refused-listeners", "flow": "default"}),
+        ),
+        (
+            "threads",
             json!({"operation": "close-thread", "flow": "default", "thread": run}),
         ),
         (

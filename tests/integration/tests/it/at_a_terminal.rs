@@ -11,7 +11,7 @@ use tg_testkit::process::tg;
 
 use crate::shared::Workspace;
 use crate::terminal::{COLUMNS, Shown, at_a_terminal};
-use crate::world::{Bus, World, up};
+use crate::world::{Bus, up};
 
 /// Chunks of the document that is waited for: more than are on their way at once.
 const PARTS: usize = 64;
@@ -56,7 +56,7 @@ fn number_between(line: &str, before: &str, after: &str) -> bool {
 }
 
 async fn the_line_lives(bus: Bus) -> Result<()> {
-    let world = World::with(bus, slow_model()).await?;
+    let (place, _model) = Workspace::scripted(bus, slow_model()).await?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("lanterns.md");
     let part = |part: usize| {
@@ -66,7 +66,8 @@ async fn the_line_lives(bus: Bus) -> Result<()> {
     let text: String = (0..PARTS).map(part).collect();
     fs::write(&file, format!("# Lanterns of Harrowgate\n\n{text}"))?;
     let path = file.to_string_lossy().into_owned();
-    let shown = at_a_terminal(&world.server.url(), &[], &["add", "--wait", &path]).await?;
+    let line = ["add", "--wait", &path, "-w", &place.id];
+    let shown = at_a_terminal(&place.url, &[], &line).await?;
 
     ensure!(shown.code == Some(0), "{shown:?}");
     let (states, between) = living(&shown)?;

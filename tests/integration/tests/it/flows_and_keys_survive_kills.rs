@@ -101,16 +101,21 @@ impl System {
         {
             return Ok(reply);
         }
+        self.again(turn).await
+    }
+
+    /// Asks until it is answered, or until an error says that it was done before.
+    async fn again(&self, turn: &Turn<'_>) -> Result<Value> {
         let begun = Instant::now();
         loop {
-            let told = match self.ask(turn.path, turn.key, &turn.body).await {
+            let failure = match self.ask(turn.path, turn.key, &turn.body).await {
                 Ok(reply) => return Ok(reply),
-                Err(told) if turn.done.is_some_and(|done| told.contains(done)) => {
+                Err(failure) if turn.done.is_some_and(|done| failure.contains(done)) => {
                     return Ok(Value::Null);
                 }
-                Err(told) => told,
+                Err(failure) => failure,
             };
-            ensure!(begun.elapsed() < BOUND, "{}: {told}", turn.body);
+            ensure!(begun.elapsed() < BOUND, "{}: {failure}", turn.body);
             sleep(Duration::from_millis(50)).await;
         }
     }
@@ -350,9 +355,15 @@ async fn keys(bus: Bus) -> Result<()> {
         let text = |value: &Value| value.as_str().map(str::to_owned).context("no text");
         match does {
             "create-user" => {
-                let ask = json!({"operation": "list-users", "workspace": "default"});
-                let users = system.ask("iam", &admin, &ask).await;
-                let users = users.map_err(anyhow::Error::msg)?;
+                // What was answered before the kill is read while the successor starts.
+                let listing = Turn {
+                    path: "iam",
+                    key: &admin,
+                    body: json!({"operation": "list-users", "workspace": "default"}),
+                    done: None,
+                    kept: false,
+                };
+                let users = system.again(&listing).await?;
                 let all = users["users"].as_array().into_iter().flatten();
                 let mut of_name = all.filter(|user| user["username"] == name);
                 let one = of_name.next().with_context(|| format!("no {name}"))?;

@@ -280,6 +280,9 @@ fn listings(made: &Made) -> Vec<Listing> {
         Listing::new("threads", of("list-listeners"), |reply| {
             field(&reply["listeners"], "name")
         }),
+        Listing::new("threads", of("list-refused-listeners"), |reply| {
+            field(&reply["refused"], "name")
+        }),
         Listing::new("knowledge", of("list-kg-cores"), |reply| {
             texts(&reply["ids"])
         }),
@@ -368,8 +371,10 @@ impl Client {
             let row = json!({"type": "paged", "key": name, "value": "{}"});
             let listener = json!({"description": "d", "types": {"textinput": {}}});
             let listener = json!({"type": "listener", "key": name, "value": listener.to_string()});
-            self.good("config", about("put", json!({"values": [row, listener]})))
-                .await?;
+            let key = format!("refused/{name}");
+            let refused = json!({"type": "listener", "key": key, "value": "{}"});
+            let rows = json!({"values": [row, listener, refused]});
+            self.good("config", about("put", rows)).await?;
             let flow = json!({"flow-id": name, "blueprint-name": "everything", "description": "d"});
             self.good("flow", about("start-flow", flow)).await?;
             self.poison(name).await?;

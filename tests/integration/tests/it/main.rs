@@ -47,6 +47,7 @@ mod a_session_outlives_its_flow;
 mod a_tool_asks_the_agent_again;
 mod a_torn_blob_is_mended;
 mod a_turn_survives_kills;
+mod a_typed_console_goes_on;
 mod a_user_is_asked;
 mod a_workspace_comes_out_of_a_backup;
 mod a_workspace_is_backed_up_alone;

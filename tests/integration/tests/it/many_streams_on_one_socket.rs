@@ -2,13 +2,16 @@
 
 use anyhow::Result;
 use serde_json::json;
+use tg_testkit::model::two_step_react;
 use tg_testkit::socket::text_of;
 
-use crate::world::{Bus, World};
+use crate::shared::Workspace;
+use crate::world::Bus;
 
 async fn fifty(bus: Bus) -> Result<()> {
-    let world = World::two_step(bus).await?;
-    let socket = world.socket().await?;
+    let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
+    let (place, _model) = Workspace::scripted(bus, rules).await?;
+    let socket = place.socket().await?;
     let nonce = |n: usize| format!("nonce-many-{n}-x");
     let asks = (0..50).map(|n| {
         let request = json!({"question": format!("What? {}", nonce(n)), "streaming": true});

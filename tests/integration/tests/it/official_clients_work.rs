@@ -4,24 +4,26 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tg_testkit::official::official;
-use tg_testkit::process::tg;
+use tg_testkit::model::two_step_react;
+use tg_testkit::model_router::name_of;
 
-use crate::world::{Bus, World};
+use crate::shared::Workspace;
+use crate::world::Bus;
 
 async fn story(bus: Bus) -> Result<()> {
-    let world = World::two_step(bus).await?;
-    let url = world.server.url();
-    blueprints_are_checked_as_they_are_stored(&url).await?;
-    official(&url, "tg-start-flow", &SECOND).await?;
-    answers_and_traces(&url).await
+    let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
+    let (place, model) = Workspace::scripted(bus, rules).await?;
+    blueprints_are_checked_as_they_are_stored(&place).await?;
+    // A flow beside the one that is there from the start.
+    let second = ["-n", "everything", "-i", "second", "-d", "another"];
+    let named = format!("llm-model={}", name_of(model.port()));
+    let start = [&second[..], &["--param", &named]].concat();
+    place.official("tg-start-flow", &start).await?;
+    answers_and_traces(&place).await
 }
 
-/// A flow beside the one that is there from the start.
-const SECOND: [&str; 6] = ["-n", "everything", "-i", "second", "-d", "another"];
-
 /// What a check says of a blueprint is what storing it says, to our commands and to the official one.
-async fn blueprints_are_checked_as_they_are_stored(url: &str) -> Result<()> {
+async fn blueprints_are_checked_as_they_are_stored(place: &Workspace) -> Result<()> {
     let faulty = json!({"blueprint": {}, "interfaces": {}, "flow": {
         "agent-manager:{id}": {"topics": {
             "request": "request:tg:agent:other:default",
@@ -30,16 +32,20 @@ async fn blueprints_are_checked_as_they_are_stored(url: &str) -> Result<()> {
         "nobody-knows:{id}": {"topics": {"input": "flow:tg:x:{workspace}:{id}"}},
     }})
     .to_string();
-    let checked = tg(url, &["check-blueprint", "-c", &faulty, "--json"]).await?;
+    let checked = place
+        .tg(&["check-blueprint", "-c", &faulty, "--json"])
+        .await?;
     assert_eq!(checked.code, Some(2), "{checked:?}");
     let faults: Value = serde_json::from_str(&checked.stdout)?;
     let faults = faults.as_array().cloned().unwrap_or_default();
     assert!(faults.len() > 1, "{checked:?}");
     let put = ["-n", "faulty", "-c", &faulty];
-    let ours = tg(url, &[&["put-flow-blueprint"][..], &put].concat()).await?;
+    let ours = place
+        .tg(&[&["put-flow-blueprint"][..], &put].concat())
+        .await?;
     assert_eq!(ours.code, Some(2), "{ours:?}");
-    let theirs = official(url, "tg-put-flow-blueprint", &put).await?;
-    let shown = tg(url, &["check-blueprint", "-c", &faulty]).await?;
+    let theirs = place.official("tg-put-flow-blueprint", &put).await?;
+    let shown = place.tg(&["check-blueprint", "-c", &faulty]).await?;
     for fault in &faults {
         for part in ["path", "message"] {
             let part = fault[part].as_str().unwrap_or_default();
@@ -55,19 +61,28 @@ async fn blueprints_are_checked_as_they_are_stored(url: &str) -> Result<()> {
             }
         }
     }
-    tg(url, &["show-flow-blueprints"]).await?.refuse("faulty")?;
-    let sound = tg(url, &["get-flow-blueprint", "everything"]).await?.stdout;
-    tg(url, &["check-blueprint", "-c", &sound])
+    place
+        .tg(&["show-flow-blueprints"])
+        .await?
+        .refuse("faulty")?;
+    let sound = place
+        .tg(&["get-flow-blueprint", "everything"])
+        .await?
+        .stdout;
+    place
+        .tg(&["check-blueprint", "-c", &sound])
         .await?
         .expect("No faults.")?;
-    let put = tg(url, &["put-flow-blueprint", "-n", "sound", "-c", &sound]).await?;
+    let put = place
+        .tg(&["put-flow-blueprint", "-n", "sound", "-c", &sound])
+        .await?;
     assert_eq!(put.code, Some(0), "{put:?}");
-    tg(url, &["show-flow-blueprints"]).await?.expect("sound")?;
+    place.tg(&["show-flow-blueprints"]).await?.expect("sound")?;
     Ok(())
 }
 
-async fn answers_and_traces(url: &str) -> Result<()> {
-    let run = |command, args: &'static [&'static str]| official(url, command, args);
+async fn answers_and_traces(place: &Workspace) -> Result<()> {
+    let run = |command, args: &'static [&'static str]| place.official(command, args);
     run("tg-invoke-agent", &["-q", "What? nonce-official-9"])
         .await?
         .expect("nonce-official-9")?;
@@ -94,7 +109,8 @@ async fn answers_and_traces(url: &str) -> Result<()> {
     list.expect("urn:trustgraph:agent:")?;
     let traces: serde_json::Value = serde_json::from_str(&list.stdout)?;
     let id = traces[0]["id"].as_str().unwrap_or_default().to_owned();
-    official(url, "tg-show-explain-trace", &[&id])
+    place
+        .official("tg-show-explain-trace", &[&id])
         .await?
         .expect("calculator")?
         .expect("42")?

@@ -6,11 +6,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule};
-use tg_testkit::official::official;
-use tg_testkit::process::tg;
+use tg_testkit::model_router::name_of;
 
 use crate::shared::Workspace;
-use crate::world::{Bus, World, on_both_buses};
+use crate::world::{Bus, on_both_buses};
 
 on_both_buses!(
     a_model_says_what_a_picture_shows,
@@ -37,18 +36,17 @@ async fn a_model_says_what_a_picture_shows(bus: Bus) -> Result<()> {
         ASKED,
         Reply::pieces(["One dot ", "nonce-picture-7."]),
     )];
-    let world = World::with(bus, rules).await?;
-    let url = world.server.url();
+    let (place, model) = Workspace::scripted(bus, rules).await?;
     let (_folder, file) = picture()?;
     let args = ["-i", file.as_str(), "-p", ASKED, "-s", "Be brief."];
-    let theirs = official(&url, "tg-describe-image", &args).await?;
+    let theirs = place.official("tg-describe-image", &args).await?;
     ensure!(
         theirs.stdout.trim() == SHOWS,
         "{}{}",
         theirs.stdout,
         theirs.stderr
     );
-    let ours = tg(&url, &[&["describe-image"], &args[..]].concat()).await?;
+    let ours = place.tg(&[&["describe-image"], &args[..]].concat()).await?;
     ensure!(
         ours.stdout.trim() == SHOWS,
         "{}{}",
@@ -56,7 +54,7 @@ async fn a_model_says_what_a_picture_shows(bus: Bus) -> Result<()> {
         ours.stderr
     );
 
-    let calls = world.model.calls();
+    let calls = model.calls();
     let asked: Vec<&Value> = calls
         .iter()
         .filter(|call| call.path.ends_with("/chat/completions"))
@@ -73,13 +71,13 @@ async fn a_model_says_what_a_picture_shows(bus: Bus) -> Result<()> {
 
     let door = "api/v1/flow/default/service/image-to-text";
     let ask = json!({"image": PNG, "mime_type": "image/png", "prompt": ASKED});
-    let (status, body) = world.post(door, ask).await?;
+    let (status, body) = place.post(door, ask).await?;
     ensure!(
         status == 200 && body["description"] == SHOWS,
         "{status}: {body}"
     );
     ensure!(
-        body["model"] == "scripted" && body["out_token"] == 7,
+        body["model"] == name_of(model.port()) && body["out_token"] == 7,
         "{body}"
     );
     for (wrong, field) in [
@@ -90,13 +88,13 @@ async fn a_model_says_what_a_picture_shows(bus: Bus) -> Result<()> {
             "image",
         ),
     ] {
-        let (_, body) = world.post(door, wrong).await?;
+        let (_, body) = place.post(door, wrong).await?;
         ensure!(body["error"]["type"] == "bad-request", "{body}");
         let told = body["error"]["message"].as_str().unwrap_or_default();
         ensure!(told.starts_with(&format!("{field}: must be ")), "{body}");
     }
     ensure!(
-        world.model.calls().len() == calls.len() + 1,
+        model.calls().len() == calls.len() + 1,
         "no picture was sent on"
     );
     Ok(())

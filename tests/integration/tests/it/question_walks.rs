@@ -4,13 +4,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use tg_testkit::model::{Rule, two_step_react};
 use tg_testkit::socket::text_of;
 
-use crate::world::{Bus, World};
+use crate::shared::Workspace;
+use crate::world::Bus;
+
+/// A model that calls the calculator once and then answers.
+fn rules() -> Vec<Rule> {
+    two_step_react("calculator", json!({"expression": "6*7"}), 8)
+}
 
 async fn walk(bus: Bus) -> Result<()> {
-    let world = World::two_step(bus).await?;
-    let socket = world.socket().await?;
+    let (place, model) = Workspace::scripted(bus, rules()).await?;
+    let socket = place.socket().await?;
     let question = "What is the answer? nonce-walk-1";
     let request = json!({"question": question, "streaming": true, "collection": "default"});
     let frames = socket.ask("agent", "default", request).await?;
@@ -61,7 +68,7 @@ async fn walk(bus: Bus) -> Result<()> {
             .count(),
         1
     );
-    assert_eq!(world.model.count(), 2);
+    assert_eq!(model.count(), 2);
 
     let session = chunks[0]["explain_id"]
         .as_str()
@@ -117,9 +124,9 @@ async fn on_rabbitmq() -> Result<()> {
 
 #[tokio::test]
 async fn over_rest_the_last_message_carries_everything() -> Result<()> {
-    let world = World::two_step(Bus::Embedded).await?;
+    let (place, _model) = Workspace::scripted(Bus::Embedded, rules()).await?;
     let body = json!({"question": "What? nonce-rest-2", "streaming": false});
-    let (status, reply) = world
+    let (status, reply) = place
         .post("api/v1/flow/default/service/agent", body)
         .await?;
     assert_eq!(status, 200, "{reply}");

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use tg_testkit::model::{
     Reply, Rule, ScriptedModel, final_answer, nonce_of, tool_call, two_step_react,
 };
-use tg_testkit::process::{Output, tg};
+use tg_testkit::process::Output;
 use tg_testkit::socket::{Socket, brief};
 
+use crate::shared::Workspace;
 use crate::traces::slow;
-use crate::world::{Bus, World, launch, on_both_buses};
+use crate::world::{Bus, launch, on_both_buses};
 
 /// Whatever these tests wait for comes within this.
 const BOUND: Duration = Duration::from_secs(60);
@@ -67,18 +68,15 @@ fn numbers() -> Vec<Rule> {
 
 async fn a_run_is_told_again_without_its_model(bus: Bus) -> Result<()> {
     let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
-    let model = ScriptedModel::start(rules).await?;
-    let node = bus.broker().await?;
-    let server = launch(&model, node.as_ref()).ready().await?;
-    let url = server.url();
-    let socket = Socket::connect(&url, "").await?;
+    let (place, model) = Workspace::scripted(bus, rules).await?;
+    let socket = place.socket().await?;
     let mut runs = Vec::new();
     for (streaming, text) in [(true, "what is nonce-1"), (false, "what is nonce-2")] {
         runs.push(run(&socket, question(text, streaming, true)).await?);
     }
     let (plain, _) = run(&socket, question("what is nonce-3", true, false)).await?;
     let asked = ["invoke-agent", "--record", "-q", "what is nonce-4"];
-    let asked = tg(&url, &asked).await?;
+    let asked = place.tg(&asked).await?;
     ensure!(asked.stderr.contains("tg replay "), "{asked:?}");
     drop(model);
     for (id, frames) in &runs {
@@ -95,7 +93,7 @@ async fn a_run_is_told_again_without_its_model(bus: Bus) -> Result<()> {
         }
         for more in [&[][..], &["-v"], &["--json"]] {
             let printed = async |command: &'static str| -> Result<Output> {
-                tg(&server.url(), &[&[command, &**id], more].concat()).await
+                place.tg(&[&[command, &**id], more].concat()).await
             };
             let (then, again) = (printed("attach").await?, printed("replay").await?);
             ensure!(
@@ -105,12 +103,12 @@ async fn a_run_is_told_again_without_its_model(bus: Bus) -> Result<()> {
             again.expect("nonce-")?;
         }
     }
-    let none = tg(&url, &["replay", &plain]).await?;
+    let none = place.tg(&["replay", &plain]).await?;
     ensure!(
         none.code == Some(3) && none.stderr.contains("--record"),
         "{none:?}"
     );
-    let none = tg(&url, &["replay", "another"]).await?;
+    let none = place.tg(&["replay", "another"]).await?;
     ensure!(
         none.code == Some(3) && none.stderr.contains("run not found"),
         "{none:?}"
@@ -161,8 +159,8 @@ async fn a_run_over_which_the_process_was_killed_is_told_again(bus: Bus) -> Resu
 }
 
 async fn it_is_said_where_two_runs_part(bus: Bus) -> Result<()> {
-    let world = World::with(bus, numbers()).await?;
-    let (url, socket) = (world.server.url(), world.socket().await?);
+    let (place, _model) = Workspace::scripted(bus, numbers()).await?;
+    let socket = place.socket().await?;
     let (mut ids, mut traces) = (Vec::new(), Vec::new());
     for (n, record) in [(7, true), (7, false), (8, true)] {
         let text = format!("what is nonce-{n}");
@@ -174,7 +172,7 @@ async fn it_is_said_where_two_runs_part(bus: Bus) -> Result<()> {
     }
     let diff = async |other: &str, more: &[&str]| -> Result<Output> {
         let all = [&["diff-traces", &*ids[0], other], more].concat();
-        tg(&url, &all).await
+        place.tg(&all).await
     };
     let same = diff(&ids[1], &[]).await?;
     ensure!(same.code == Some(0), "{same:?}");
@@ -200,8 +198,9 @@ async fn it_is_said_where_two_runs_part(bus: Bus) -> Result<()> {
     // The same of their traces, once these are stored.
     let end = Instant::now() + BOUND;
     loop {
-        let part = tg(&url, &["diff-traces", &traces[0], &traces[2], "--json"]).await?;
-        let same = tg(&url, &["diff-traces", &traces[0], &traces[1]]).await?;
+        let part = ["diff-traces", &traces[0], &traces[2], "--json"];
+        let part = place.tg(&part).await?;
+        let same = place.tg(&["diff-traces", &traces[0], &traces[1]]).await?;
         let json: Value = serde_json::from_str(&part.stdout).unwrap_or_default();
         let differs = json["differs"] == json!(["arguments", "observation"]);
         if part.code == Some(1) && differs && json["step"] == 1 && same.code == Some(0) {

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use tg_testkit::model::{Rule, ScriptedModel};
+use tg_testkit::model_router::name_of;
 use tg_testkit::official::official;
 use tg_testkit::process::{Output, Server, tg_with};
 use tg_testkit::shared_system::{Deployment, SharedSystem};
 use tg_testkit::socket::Socket;
 
-use crate::workspaces::{make, patiently};
+use crate::workspaces::{make_with, patiently};
 use crate::world::{Bus, post};
 
 /// The services of a new workspace answer within this, also on a busy machine.
@@ -39,13 +41,28 @@ pub struct Workspace {
 impl Workspace {
     /// A new one in the system that runs for all tests.
     pub async fn shared(bus: Bus) -> Result<Self> {
-        let system = system(bus).await?;
+        Self::made(system(bus).await?, json!({})).await
+    }
+
+    /// A new one in a system that runs for all tests with scripted models, and the model of its flow, which nobody else asks.
+    pub async fn scripted(bus: Bus, rules: Vec<Rule>) -> Result<(Self, ScriptedModel)> {
+        let model = ScriptedModel::start(rules).await?;
+        let system = SharedSystem::of(match bus {
+            Bus::Embedded => Deployment::EmbeddedScripted,
+            Bus::Rabbit => Deployment::RabbitMqScripted,
+        });
+        let parameters = json!({"llm-model": name_of(model.port())});
+        let workspace = Self::made(system.await?, parameters).await?;
+        Ok((workspace, model))
+    }
+
+    async fn made(system: SharedSystem, parameters: Value) -> Result<Self> {
         let workspace = Self {
             url: system.url(),
             id: another_id(),
             system: Some(system),
         };
-        let served = workspace.begin().await;
+        let served = workspace.begin(parameters).await;
         served.with_context(|| workspace.log())?;
         Ok(workspace)
     }
@@ -60,8 +77,8 @@ impl Workspace {
     }
 
     /// Makes it, and waits until its services answer.
-    async fn begin(&self) -> Result<()> {
-        make(&self.url, &self.id).await?;
+    async fn begin(&self, parameters: Value) -> Result<()> {
+        make_with(&self.url, &self.id, parameters).await?;
         for (path, ask) in QUESTIONS {
             let mut ask: Value = serde_json::from_str(ask)?;
             ask["workspace"] = json!(self.id);

@@ -10,7 +10,8 @@ use tg_testkit::model::{Reply, Rule, nonce_of, two_step_react};
 use tg_testkit::process::root;
 use tokio::process::Command;
 
-use crate::world::{Bus, World};
+use crate::shared::Workspace;
+use crate::world::Bus;
 
 const REQUESTS: usize = 200;
 const BOUND: Duration = Duration::from_secs(110);
@@ -28,16 +29,16 @@ fn rules() -> Vec<Rule> {
 }
 
 async fn in_parallel(bus: Bus) -> Result<()> {
-    let world = World::with(bus, rules()).await?;
+    let (place, _model) = Workspace::scripted(bus, rules()).await?;
     let work = Command::new(root().join(".cache/venv/bin/python3"))
         .arg(root().join("tests/integration/clients/sdk_parallel.py"))
-        .args([world.server.url(), REQUESTS.to_string()])
+        .args([&place.url, &place.id, &REQUESTS.to_string()])
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
     let output = tokio::time::timeout(BOUND, work)
         .await
-        .with_context(|| format!("the client did not end\n{}", world.server.log()))?
+        .with_context(|| format!("the client did not end\n{}", place.log()))?
         .context("cannot run Python: run the set-up first")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let told: Value = serde_json::from_str(&text).with_context(|| {

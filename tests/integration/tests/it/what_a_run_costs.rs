@@ -1,5 +1,6 @@
 //! What a run of the agent costs: how many messages processors handle, which queues they come from, and how often each store
-//! commits. The numbers are exactly those of `run_costs.json`, on both buses: a change that alters them alters the file, too.
+//! commits, also of a run with budgets. The numbers are exactly those of `run_costs.json`, on both buses: a change that alters them
+//! alters the file, too.
 //! No run begins before the one before has left all that it leaves, so that no commit is shared.
 
 use std::collections::BTreeMap;
@@ -9,8 +10,9 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
 use tg_testkit::otlp::{Received, Receiver};
+use tg_testkit::process::Server;
 
-use crate::world::{Bus, World, launch, on_both_buses, post};
+use crate::world::{Bus, launch, on_both_buses, post};
 
 const COSTS: &str = include_str!("run_costs.json");
 
@@ -67,8 +69,8 @@ fn label<'a>(labels: &'a str, name: &str) -> Result<&'a str> {
 }
 
 /// The counters of a process: messages by who handled them, and commits by store.
-async fn counted(world: &World) -> Result<Counts> {
-    let url = format!("{}metrics", world.server.url());
+async fn counted(server: &Server) -> Result<Counts> {
+    let url = format!("{}metrics", server.url());
     let page = reqwest::get(url).await?.text().await?;
     let mut counts = Counts::new();
     for line in page.lines() {
@@ -113,10 +115,10 @@ fn expected(costs: &Value, runs: u64) -> Result<Counts> {
 }
 
 /// Waits until nothing of what is expected lacks any more.
-async fn settled(world: &World, before: &Counts, expected: &Counts) -> Result<()> {
+async fn settled(server: &Server, before: &Counts, expected: &Counts) -> Result<()> {
     let end = tokio::time::Instant::now() + SETTLED;
     loop {
-        let found = since(before, &counted(world).await?);
+        let found = since(before, &counted(server).await?);
         let count = |of: &String| found.get(of).copied().unwrap_or_default();
         if expected.iter().all(|(of, least)| count(of) >= *least) {
             return Ok(());
@@ -127,22 +129,31 @@ async fn settled(world: &World, before: &Counts, expected: &Counts) -> Result<()
     }
 }
 
-async fn a_run_costs_what_the_file_says(bus: Bus) -> Result<()> {
-    let world = World::with(bus, dialog()).await?;
-    let url = world.server.url();
+/// What so many runs cost on a bus, by the file: each has budgets, or none.
+fn costs_of(bus: Bus, budgets: bool, runs: u64) -> Result<Counts> {
     let costs: Value = serde_json::from_str(COSTS)?;
-    let costs = &costs[match bus {
+    let of_bus = match bus {
         Bus::Embedded => "embedded",
         Bus::Rabbit => "rabbitmq",
-    }];
+    };
+    let mut all = expected(&costs[of_bus], runs)?;
+    if budgets {
+        all.extend(expected(&costs["with budgets"], runs)?);
+    }
+    Ok(all)
+}
+
+/// Counts what runs cost, after those that warm it up.
+async fn costs(server: &Server, bus: Bus, budgets: bool) -> Result<()> {
+    let url = server.url();
     for number in 0..WARM {
         run(&url, number).await?;
     }
-    let mut before = counted(&world).await?;
+    let mut before = counted(server).await?;
     // What the start and the first runs left to be written is written.
     loop {
         tokio::time::sleep(LAST_LOOK).await;
-        let now = counted(&world).await?;
+        let now = counted(server).await?;
         if now == before {
             break;
         }
@@ -150,16 +161,35 @@ async fn a_run_costs_what_the_file_says(bus: Bus) -> Result<()> {
     }
     for number in 1..=RUNS {
         run(&url, WARM + usize::try_from(number)?).await?;
-        settled(&world, &before, &expected(costs, number)?).await?;
+        settled(server, &before, &costs_of(bus, budgets, number)?).await?;
     }
     tokio::time::sleep(LAST_LOOK).await;
-    let found = since(&before, &counted(&world).await?);
-    let expected = expected(costs, RUNS)?;
+    let found = since(&before, &counted(server).await?);
+    let expected = costs_of(bus, budgets, RUNS)?;
     ensure!(
         found == expected,
         "{RUNS} runs: counted {found:#?}, not {expected:#?}"
     );
     Ok(())
+}
+
+async fn a_run_costs_what_the_file_says(bus: Bus) -> Result<()> {
+    let model = ScriptedModel::start(dialog()).await?;
+    let node = bus.broker().await?;
+    let server = launch(&model, node.as_ref()).ready().await?;
+    costs(&server, bus, false).await
+}
+
+/// No run comes near its bounds. Only the first call of the model is reserved in a commit of its own.
+async fn a_run_with_budgets_costs_one_commit_more(bus: Bus) -> Result<()> {
+    let model = ScriptedModel::start(dialog()).await?;
+    let node = bus.broker().await?;
+    let launch = launch(&model, node.as_ref())
+        .env("THREADGRAPH_AGENT__RUN_TOKENS", "100000000")
+        .env("THREADGRAPH_AGENT__RUN_TOOL_CALLS", "1000")
+        .env("THREADGRAPH_AGENT__WORKSPACE_TOKENS_A_DAY", "1000000000000");
+    let server = launch.ready().await?;
+    costs(&server, bus, true).await
 }
 
 /// How often a run's messages came to each queue: the work on them by the names of their subscriptions, by trace. Only traces
@@ -219,5 +249,6 @@ async fn a_run_comes_to_the_queues_of_the_file(bus: Bus) -> Result<()> {
 
 on_both_buses!(
     a_run_costs_what_the_file_says,
+    a_run_with_budgets_costs_one_commit_more,
     a_run_comes_to_the_queues_of_the_file,
 );

@@ -6,12 +6,13 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::mcp::McpServer;
 use tg_testkit::model::{Reply, Rule, two_step_react};
-use tg_testkit::process::{client, tg};
+use tg_testkit::model_router::name_of;
+use tg_testkit::process::client;
 use tokio::time::Instant;
 
-use crate::a_user_is_asked::put;
+use crate::a_user_is_asked::put_in;
 use crate::shared::Workspace;
-use crate::world::{Bus, World, on_both_buses};
+use crate::world::{Bus, on_both_buses};
 
 const TEXT: &str = "The old bridge over the Sell was built in 1429.";
 const DOCUMENT: &str = "urn:doc:bridge";
@@ -93,12 +94,12 @@ async fn helped(place: &Workspace, line: &Value) -> Result<()> {
 /// A request that its model keeps waiting: the service works on it, and it can be cancelled.
 async fn a_request(bus: Bus) -> Result<()> {
     let slow = Rule::always(Reply::text("late")).delayed(BOUND);
-    let world = World::with(bus, vec![slow]).await?;
-    let (url, place) = (world.server.url(), Workspace::first_of(&world.server));
+    let (place, _model) = Workspace::scripted(bus, vec![slow]).await?;
+    let url = &place.url;
     let asked = client()?
         .post(format!("{url}api/v1/flow/default/service/text-completion"))
         .header("x-request-id", "slow-1")
-        .json(&json!({"system": "s", "prompt": "p"}))
+        .json(&json!({"system": "s", "prompt": "p", "workspace": place.id}))
         .timeout(BOUND * 2)
         .send();
     let looked = async {
@@ -110,7 +111,7 @@ async fn a_request(bus: Bus) -> Result<()> {
         );
         ensure!(detail.contains("the last sign"), "{line}");
         // It is not detached, and on no list.
-        let listed = tg(&url, &["list-requests", "--json"]).await?;
+        let listed = place.tg(&["list-requests", "--json"]).await?;
         ensure!(!listed.stdout.contains("slow-1"), "{}", listed.stdout);
         helped(&place, &line).await
     };
@@ -118,7 +119,7 @@ async fn a_request(bus: Bus) -> Result<()> {
     looked?;
     let reply: Value = asked?.json().await?;
     ensure!(reply["error"]["type"] == "cancelled", "{reply}");
-    let unknown = tg(&url, &["why", "--request-id", "slow-1"]).await?;
+    let unknown = place.tg(&["why", "--request-id", "slow-1"]).await?;
     ensure!(unknown.code == Some(3), "{unknown:?}");
     Ok(())
 }
@@ -127,16 +128,18 @@ async fn a_request(bus: Bus) -> Result<()> {
 async fn a_run(bus: Bus) -> Result<()> {
     let mut rules = two_step_react("pay", json!({"bill": "7"}), 1);
     rules.insert(1, Rule::always(Reply::text("hm")).delayed(BOUND).times(1));
-    let world = World::with(bus, rules).await?;
-    let (url, place) = (world.server.url(), Workspace::first_of(&world.server));
+    let (place, model) = Workspace::scripted(bus, rules).await?;
+    let (url, model) = (&place.url, name_of(model.port()));
     let mcp = McpServer::start().await?;
-    put(&url, &mcp).await?;
+    put_in(url, &place.id, &mcp).await?;
     let ask = async |name: &str| -> Result<()> {
+        let question = format!("Pay it. nonce-{name}");
+        let question = json!({"question": question, "streaming": false, "workspace": place.id});
         let request = client()?
             .post(format!("{url}api/v1/flow/default/service/agent"))
             .header("x-request-id", name)
             .header("x-detach", "true")
-            .json(&json!({"question": format!("Pay it. nonce-{name}"), "streaming": false}));
+            .json(&question);
         // The run goes on without its caller.
         let _ = request.timeout(Duration::from_secs(2)).send().await;
         Ok(())
@@ -145,13 +148,13 @@ async fn a_run(bus: Bus) -> Result<()> {
     let line = until(&place, &["--request-id", "thinks"], "thinking").await?;
     let detail = line["detail"].as_str().context("a detail")?;
     ensure!(
-        detail.starts_with("step 1 waits for the model 'scripted', since "),
+        detail.starts_with(&format!("step 1 waits for the model '{model}', since ")),
         "{line}"
     );
     ensure!(line["command"] == "tg route --explain -f default", "{line}");
     helped(&place, &line).await?;
     let thinks = line["subject"].as_str().context("a run")?.to_owned();
-    let cancelled = tg(&url, &["cancel", &thinks]).await?;
+    let cancelled = place.tg(&["cancel", &thinks]).await?;
     ensure!(cancelled.code == Some(0), "{cancelled:?}");
     let line = until(&place, &["--run", &thinks], "cancelled").await?;
     ensure!(line["command"] == format!("tg attach {thinks}"), "{line}");
@@ -174,9 +177,9 @@ async fn a_run(bus: Bus) -> Result<()> {
     ensure!(line["detail"] == "it is over", "{line}");
     ensure!(mcp.count("pay") == 1, "not used");
     helped(&place, &line).await?;
-    let shown = tg(&url, &["why", "--run", &asks]).await?;
+    let shown = place.tg(&["why", "--run", &asks]).await?;
     ensure!(shown.stdout.contains("it is over"), "{shown:?}");
-    let unknown = tg(&url, &["why", "--run", "none"]).await?;
+    let unknown = place.tg(&["why", "--run", "none"]).await?;
     ensure!(unknown.code == Some(3), "{unknown:?}");
     Ok(())
 }

@@ -43,8 +43,13 @@ pub async fn iam(url: &str, operation: &str, id: &str) -> Result<()> {
 /// Starts the flow of a workspace, as soon as its flow service is there, and until each of its processors is attached: a
 /// start is answered on a busy machine before they are, and once more is nothing new.
 pub async fn start(url: &str, id: &str) -> Result<()> {
+    start_with(url, id, json!({})).await
+}
+
+/// The same with parameters of the flow.
+async fn start_with(url: &str, id: &str, parameters: Value) -> Result<()> {
     let start = json!({"operation": "start-flow", "workspace": id, "flow-id": "default",
-        "blueprint-name": "everything", "description": "d"});
+        "blueprint-name": "everything", "description": "d", "parameters": parameters});
     let end = Instant::now() + 2 * BOUND;
     loop {
         let told = patiently(url, "api/v1/flow", start.clone()).await?;
@@ -60,8 +65,13 @@ pub async fn start(url: &str, id: &str) -> Result<()> {
 
 /// A workspace with a flow.
 pub async fn make(url: &str, id: &str) -> Result<()> {
+    make_with(url, id, json!({})).await
+}
+
+/// The same with parameters of the flow.
+pub async fn make_with(url: &str, id: &str, parameters: Value) -> Result<()> {
     iam(url, "create-workspace", id).await?;
-    start(url, id).await
+    start_with(url, id, parameters).await
 }
 
 /// Imports one triple.

@@ -164,6 +164,17 @@ impl OwnShare {
 }
 
 impl Budgets {
+    /// Whether anything is bounded.
+    pub fn bind(&self) -> bool {
+        let all = [
+            &self.run,
+            &self.session,
+            &self.key.budget,
+            &self.workspace.budget,
+        ];
+        all.into_iter().any(Budget::binds)
+    }
+
     /// With what a row of configuration says. What it does not say of a run is not bounded; of a session, a key or the
     /// workspace it counts as before where the row has none.
     ///
@@ -501,6 +512,15 @@ mod tests {
         assert_eq!(own.key.per.since("2026-11-27"), "2026-11-27");
         let lifted = usual.with(r#"{"key": {}}"#).unwrap();
         assert!(!lifted.key.budget.binds());
+        assert!(!lifted.bind() && usual.bind());
+        for own in [
+            r#"{"dollars": 1}"#,
+            r#"{"session": {"seconds": 1}}"#,
+            r#"{"key": {"tool_calls": 1}}"#,
+            r#"{"workspace": {"tokens": 1}}"#,
+        ] {
+            assert!(Budgets::default().with(own).unwrap().bind(), "{own}");
+        }
         for wrong in [
             r#"{"token": 5}"#,
             r#"{"dollars": -1}"#,

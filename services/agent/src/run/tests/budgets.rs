@@ -1,18 +1,25 @@
 //! Runs whose next call does not fit their budget end with the best that they have.
 
+use std::time::Duration;
+
+use serde_json::{Value, json};
 use tg_mesh::{Ask, clock};
 use tg_schemas::ErrorCode;
-use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
+use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun, AgentRunStep};
 use tg_testkit::place::Place;
 
 use super::repeats::{RUN, act, continued, decision, died, of, run};
 use super::routed::with_types;
 use super::world::{SOON, Say, World, question, rows};
+use crate::engine::decision::Observation;
 use crate::engine::guards::budget;
 use crate::engine::phase::{PLAN, SUPERVISOR};
 use crate::engine::usage::{Amount, Scope};
-use crate::store::{Account, Call, CallKind, Days, Reservation};
+use crate::options::Options;
+use crate::store::{Account, Call, CallKind, Counted, Days, Reservation, Told};
 
+/// Between two looks at whether a run is over.
+const LOOK: Duration = Duration::from_millis(20);
 const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}";
 /// Takes more than a second to be said: 7 characters each 20 ms.
 const SLOW: &str = concat!(
@@ -68,6 +75,30 @@ async fn a_budget_that_cannot_be_read_begins_no_run(place: Place) {
         assert!(error.message.starts_with(names), "{}", error.message);
         assert_eq!(world.calls(), 0);
     }
+}
+
+/// Neither what was read of a row before nor that there was none is remembered.
+async fn a_row_that_changes_binds_the_next_run(place: Place) {
+    let world = world(&place, r#"{"tokens": 5}"#, ADD).await;
+    stopped(&world, false, "Stopped by its budget (tokens): 0 of 5").await;
+    let change = async |row: Option<Value>| {
+        let applied = world
+            .config
+            .apply(&world.mesh, "agent", "budget", row.as_ref());
+        applied.await;
+        let chunks = world.run(&question("again", false)).await;
+        let last = chunks.last().expect("an end").clone();
+        (last.content, world.tools.asked.lock().len())
+    };
+    for (most, asked) in [(1, 1), (2, 3)] {
+        let (text, calls) = change(Some(json!({"tool_calls": most}))).await;
+        let why = format!("Stopped by its budget (tool-calls): all {most} calls");
+        assert!(text.starts_with(&why), "{text}");
+        assert_eq!(calls, asked);
+    }
+    // Nothing binds it but its iterations.
+    let (text, _) = change(None).await;
+    assert!(!text.starts_with("Stopped by its budget"), "{text}");
 }
 
 /// A question that lets the model write more than is left asks no model.
@@ -311,6 +342,108 @@ async fn a_step_taken_up_again_counts_once(place: Place) {
     assert_eq!(used(&world, Scope::Run).await[0].1[..2], [2, 1]);
 }
 
+/// What a process has reserved for the model's first call in a step of [`RUN`].
+fn reserved(step: u32) -> (Call, Reservation) {
+    let next = Reservation {
+        account: Account {
+            workspace: "default".into(),
+            run: RUN.into(),
+            ..Account::default()
+        },
+        amount: Amount {
+            in_token: 900,
+            ..Amount::default()
+        },
+        like: (Scope::Model, "m".into()),
+        bounds: Vec::new(),
+        expires_ms: clock::millis() + 600_000,
+        day: "2026-11-29".into(),
+        waits: true,
+    };
+    let call = Call {
+        run: RUN.into(),
+        step,
+        kind: CallKind::Model,
+        nth: 0,
+    };
+    (call, next)
+}
+
+/// Waits until nothing more comes of a run, after which nothing is reserved for it.
+async fn over(world: &World, run: &str) {
+    let over = async {
+        while !world.ledger.standing(run, 1).await.unwrap()[0].over {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(SOON, over)
+        .await
+        .expect("the run ends");
+}
+
+/// The process died after it had reserved the call of the next step together with what the tool returned.
+async fn a_call_that_was_reserved_before_a_death_counts_once(place: Place) {
+    let world = world(&place, r#"{"tokens": 100000}"#, "Final Answer: done").await;
+    let chosen = decision(act("calculator"));
+    let key = of(RUN);
+    let kept = world.ledger.decide(&key, 1, &chosen, &[], 1);
+    assert!(kept.await.unwrap());
+    let seen = Observation {
+        text: "4".into(),
+        called: true,
+        ..Observation::default()
+    };
+    let (key, next) = (of(RUN), reserved(2));
+    let none: Vec<Counted> = Vec::new();
+    let with = (&none[..], &next);
+    let kept = world
+        .ledger
+        .observe_and_reserve(&key, 1, &seen, Told::default(), with, 1);
+    assert!(kept.await.unwrap());
+    let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
+    assert!(chunks.last().expect("an end").end_of_dialog);
+    over(&world, RUN).await;
+    assert_eq!(used(&world, Scope::Run).await[0].1[..3], [2, 1, 120]);
+}
+
+/// A step ends before it asks the model, for which the step before has reserved.
+async fn what_is_reserved_and_not_asked_is_free_again(place: Place) {
+    let world = world(&place, r#"{"tokens": 100000}"#, ADD).await;
+    let most = world.agent.options.max_iterations;
+    let step = most + 1;
+    let (call, next) = reserved(step);
+    assert_eq!(world.ledger.reserve(&call, &next, 1).await.unwrap(), None);
+    world.agent.leases.reserved(RUN, step);
+    let taken = vec![AgentRunStep::default(); usize::try_from(most).unwrap()];
+    let late = AgentRun {
+        history: taken,
+        ..run(i64::from(step), false)
+    };
+    let chunks = continued(&world, died(late, Vec::new(), 0)).await;
+    assert!(chunks.last().expect("an end").error.is_some());
+    over(&world, RUN).await;
+    assert_eq!(used(&world, Scope::Run).await, [(RUN.to_owned(), [0; 4])]);
+}
+
+/// A run that ends by its iterations has reserved no call that it does not make.
+async fn the_last_iteration_reserves_for_no_other(place: Place) {
+    let config = rows();
+    config.put("agent", "budget", r#"{"tokens": 100000}"#);
+    let settings = Options {
+        max_iterations: 2,
+        ..Options::default()
+    };
+    let script = (0..3).map(|_| Say::Text(ADD));
+    let bus = place.connect().await;
+    let world = World::start(bus, script, settings, config, Vec::new()).await;
+    let chunks = world.run(&question("q", false)).await;
+    assert!(chunks.last().expect("an end").error.is_some());
+    let runs = used(&world, Scope::Run).await;
+    over(&world, &runs[0].0).await;
+    assert_eq!(used(&world, Scope::Run).await[0].1[..3], [2, 2, 220]);
+    assert_eq!(used(&world, Scope::Workspace).await[0].1[..3], [2, 2, 220]);
+}
+
 /// Each is a call of its own: what the first two took leaves no room for a third.
 async fn replies_that_cannot_be_read_count_each(place: Place) {
     let likely = budget::model_call(&AgentRun::default(), None).tokens();
@@ -355,7 +488,11 @@ tg_testkit::on_both_buses!(
     subagents_count_for_their_run,
     a_plan_counts_its_steps,
     a_step_taken_up_again_counts_once,
+    a_call_that_was_reserved_before_a_death_counts_once,
+    what_is_reserved_and_not_asked_is_free_again,
+    the_last_iteration_reserves_for_no_other,
     tokens,
+    a_row_that_changes_binds_the_next_run,
     a_stated_reply_is_reserved_whole,
     tokens_for_no_call_at_all,
     money,

@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::engine::decision::Chosen;
+use crate::engine::guards::Budget;
+use crate::engine::usage::{Amount, Scope};
+use crate::store::{Account, Bound, Call, CallKind, Counted, Days, Reservation, Used};
 
 fn both() -> Decision {
     let call = |name: &str| Chosen {
@@ -107,4 +110,109 @@ pub(super) async fn a_record_knows_each_call_of_a_step(ledger: Store) {
         let asked: Vec<u32> = of(step).confirmations.keys().copied().collect();
         assert_eq!(asked, [1]);
     }
+}
+
+pub(super) async fn calls_that_are_counted_together_are_summed_up_as_one_by_one(ledger: Store) {
+    let counted = |nth: u32, key: &str, tokens: u64| Counted {
+        call: Call {
+            run: format!("call/{nth}"),
+            step: 0,
+            kind: CallKind::Model,
+            nth: 0,
+        },
+        used: Used {
+            account: Account {
+                workspace: "ws".into(),
+                run: "direct".into(),
+                key: key.into(),
+                ..Account::default()
+            },
+            by: (Scope::Model, "m".into()),
+            amount: Amount {
+                model_calls: 1,
+                in_token: tokens,
+                nanodollars: tokens,
+                ..Amount::default()
+            },
+            day: "2026-11-27".into(),
+        },
+    };
+    let first = counted(1, "key:a", 5);
+    let over = of_ended("z");
+    let ended = ledger.settle_all(&over, std::slice::from_ref(&first), 1);
+    ended.await.unwrap();
+    ledger
+        .settle(&of(""), &first.call, &first.used, 1)
+        .await
+        .unwrap();
+    // One of them was counted before, and one stands there twice.
+    let more = [
+        first,
+        counted(2, "key:a", 7),
+        counted(3, "key:b", 11),
+        counted(3, "key:b", 11),
+    ];
+    for _ in 0..2 {
+        ledger.settle_all(&of(""), &more, 1).await.unwrap();
+    }
+    let sums = async |scope: Scope| {
+        let days = Days {
+            scope,
+            since: String::new(),
+            until: "2026-11-30".into(),
+            daily: false,
+        };
+        let sums = ledger.usage("ws", &days, "", 10).await.unwrap();
+        let sums = sums.into_iter();
+        sums.map(|(name, amount)| {
+            (
+                name,
+                amount.model_calls,
+                amount.in_token,
+                amount.nanodollars,
+            )
+        })
+        .collect::<Vec<_>>()
+    };
+    let all = |name: &str| vec![(name.to_owned(), 3, 23, 23)];
+    assert_eq!(sums(Scope::Model).await, all("m"));
+    assert_eq!(sums(Scope::Run).await, all("direct"));
+    let keys = [
+        ("key:a".to_owned(), 2, 12, 12),
+        ("key:b".to_owned(), 1, 11, 11),
+    ];
+    assert_eq!(sums(Scope::Key).await, keys);
+    // Calls that are under way are taken for as large as the largest of them, not for as large as all.
+    let next = |tokens| Reservation {
+        account: Account {
+            workspace: "ws".into(),
+            key: "key:b".into(),
+            ..Account::default()
+        },
+        amount: Amount::default(),
+        like: (Scope::Model, "m".into()),
+        bounds: vec![Bound {
+            scope: Scope::Key,
+            since: "2026-11-27".into(),
+            budget: Budget {
+                tokens,
+                ..Budget::default()
+            },
+            seconds: None,
+            whose: "a budget".into(),
+        }],
+        expires_ms: 1000,
+        day: "2026-11-27".into(),
+        waits: false,
+    };
+    let fits = async |nth: u32, tokens| {
+        let call = counted(nth, "key:b", 0).call;
+        ledger
+            .reserve(&call, &next(tokens), 2)
+            .await
+            .unwrap()
+            .is_none()
+    };
+    assert!(fits(4, 1_000).await);
+    assert!(!fits(5, 32).await && fits(6, 33).await);
 }

@@ -8,7 +8,7 @@ use crate::store::{
     Account, Bound, Call, CallKind, Counted, Days, Decided, Reservation, Told, Used,
 };
 
-fn call(run: &str, step: u32, kind: CallKind) -> Call {
+pub(super) fn call(run: &str, step: u32, kind: CallKind) -> Call {
     Call {
         run: run.into(),
         step,
@@ -27,7 +27,7 @@ fn account(run: &str) -> Account {
     }
 }
 
-fn bound(scope: Scope, tokens: u64) -> Bound {
+pub(super) fn bound(scope: Scope, tokens: u64) -> Bound {
     Bound {
         scope,
         since: "2026-11-27".into(),
@@ -48,7 +48,7 @@ fn tokens(count: u64) -> Amount {
     }
 }
 
-fn reservation(run: &str, count: u64, bounds: Vec<Bound>) -> Reservation {
+pub(super) fn reservation(run: &str, count: u64, bounds: Vec<Bound>) -> Reservation {
     Reservation {
         account: account(run),
         amount: tokens(count),
@@ -60,7 +60,7 @@ fn reservation(run: &str, count: u64, bounds: Vec<Bound>) -> Reservation {
     }
 }
 
-fn took(run: &str, count: u64) -> Used {
+pub(super) fn took(run: &str, count: u64) -> Used {
     Used {
         account: account(run),
         by: (Scope::Model, "m".into()),
@@ -69,7 +69,7 @@ fn took(run: &str, count: u64) -> Used {
     }
 }
 
-async fn sums(ledger: &Store, workspace: &str, scope: Scope) -> Vec<(String, u64)> {
+pub(super) async fn sums(ledger: &Store, workspace: &str, scope: Scope) -> Vec<(String, u64)> {
     let days = Days {
         scope,
         since: String::new(),

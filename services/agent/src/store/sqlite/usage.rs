@@ -2,12 +2,11 @@
 
 use chrono::{Days as Since, NaiveDate};
 use tg_mesh::clock;
-use tg_storage::rusqlite::{
-    Connection, OptionalExtension, Row, Statement, ToSql, Transaction, params,
-};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
-use super::steps;
+use super::totals::{Totals, kept};
+use super::{open_calls, steps};
 use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Spent;
 use crate::engine::usage::{Amount, Scope};
@@ -42,14 +41,6 @@ pub(super) fn kind(number: u32) -> (CallKind, u32) {
         _ => CallKind::Summary,
     };
     (kind, number / KINDS)
-}
-
-/// Most that is kept of a count, so that no sum of them is larger than an integer of SQLite, whatever a provider says.
-const MOST: i64 = 1 << 53;
-
-/// A count as it is kept.
-fn kept(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(MOST).min(MOST)
 }
 
 fn counted(row: &Row<'_>, at: usize) -> Result<u64, tg_storage::rusqlite::Error> {
@@ -91,12 +82,12 @@ pub(super) fn reserve(
         return steps::read_json(refused);
     }
     let mut reserved = next.amount;
-    for bound in &next.bounds {
+    let all_open = open_calls::of_bounds(tx, &next.account, &next.bounds, now_ms)?;
+    for (bound, open) in next.bounds.iter().zip(all_open) {
         let Some(name) = next.account.name(bound.scope) else {
             continue;
         };
         let used = used(tx, &next.account, bound, name)?;
-        let open = open(tx, &next.account, bound, now_ms)?;
         let (mut alone, mut amount) = (next.amount, next.amount);
         if bound.scope != Scope::Run {
             let largest = largest(tx, next, bound)?;
@@ -247,38 +238,38 @@ fn used(
     Ok(used)
 }
 
-/// What is reserved for calls that are under way.
-fn open(
-    tx: &Transaction<'_>,
-    account: &Account,
-    bound: &Bound,
-    now_ms: i64,
-) -> Result<Amount, StorageError> {
-    const SUMS: &str =
-        "SELECT 0, SUM(tool_calls), SUM(in_token), SUM(out_token), SUM(nanodollars), 0
-         FROM usage_call WHERE workspace = ?1 AND settled = 0 AND expires_ms > ?2 AND";
-    let sums = |which: &str, name: &dyn ToSql| {
-        let mut sums = tx.prepare_cached(&format!("{SUMS} {which} = ?3"))?;
-        let open = sums.query_row(params![account.workspace, now_ms, name], |row| {
-            amount(row, 0)
-        })?;
-        Ok(open)
-    };
-    match bound.scope {
-        Scope::Run => sums("root", &account.run),
-        Scope::Session => sums("session", &account.session),
-        Scope::Key => sums("key", &account.key),
-        Scope::Agent => sums("agent", &account.agent),
-        Scope::Workspace | Scope::Model | Scope::Tool => sums("workspace", &account.workspace),
-    }
-}
-
 /// Counts what a call took, unless it is counted.
 pub(super) fn settle(
     tx: &Transaction<'_>,
     call: &Call,
     used: &Used,
     now_ms: i64,
+) -> Result<(), StorageError> {
+    let mut totals = Totals::default();
+    count(tx, call, used, now_ms, &mut totals)?;
+    totals.write(tx)
+}
+
+/// Counts what several calls took.
+pub(super) fn settle_all(
+    tx: &Transaction<'_>,
+    counted: &[Counted],
+    now_ms: i64,
+) -> Result<(), StorageError> {
+    let mut totals = Totals::default();
+    for one in counted {
+        count(tx, &one.call, &one.used, now_ms, &mut totals)?;
+    }
+    totals.write(tx)
+}
+
+/// Adds what a call took to sums, unless it is counted.
+fn count<'a>(
+    tx: &Transaction<'_>,
+    call: &Call,
+    used: &'a Used,
+    now_ms: i64,
+    totals: &mut Totals<'a>,
 ) -> Result<(), StorageError> {
     let Account {
         workspace,
@@ -305,85 +296,20 @@ pub(super) fn settle(
             now_ms,
             agent
         ])?;
-    if settled == 0 {
-        return Ok(());
+    if settled > 0 {
+        totals.add(used);
     }
-    // Looked up once: by its text, which is long.
-    let mut total = tx.prepare_cached(ADD)?;
-    for scope in [
-        Scope::Run,
-        Scope::Session,
-        Scope::Workspace,
-        Scope::Key,
-        Scope::Agent,
-    ] {
-        if let Some(name) = used.account.name(scope) {
-            add(&mut total, workspace, (scope, name), used)?;
-        }
-    }
-    let (scope, name) = &used.by;
-    match name.is_empty() {
-        true => Ok(()),
-        false => add(&mut total, workspace, (*scope, name), used),
-    }
-}
-
-/// Counts what several calls took.
-pub(super) fn settle_all(
-    tx: &Transaction<'_>,
-    counted: &[Counted],
-    now_ms: i64,
-) -> Result<(), StorageError> {
-    let mut counted = counted.iter();
-    counted.try_for_each(|one| settle(tx, &one.call, &one.used, now_ms))
-}
-
-/// Adds to what is summed up by a name and a day.
-const ADD: &str =
-    "INSERT INTO usage_total (workspace, scope, name, day, model_calls, tool_calls, in_token,
-       out_token, nanodollars, duration_ms, most_tokens, most_nanodollars, cache_read, cache_write)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?9, ?13, ?14)
-     ON CONFLICT (workspace, scope, name, day) DO UPDATE SET
-       model_calls = MIN(model_calls + excluded.model_calls, ?12),
-       tool_calls = MIN(tool_calls + excluded.tool_calls, ?12),
-       in_token = MIN(in_token + excluded.in_token, ?12),
-       out_token = MIN(out_token + excluded.out_token, ?12),
-       nanodollars = MIN(nanodollars + excluded.nanodollars, ?12),
-       duration_ms = MIN(duration_ms + excluded.duration_ms, ?12),
-       cache_read = MIN(cache_read + excluded.cache_read, ?12),
-       cache_write = MIN(cache_write + excluded.cache_write, ?12),
-       most_tokens = MAX(most_tokens, excluded.most_tokens),
-       most_nanodollars = MAX(most_nanodollars, excluded.most_nanodollars)";
-
-fn add(
-    total: &mut Statement<'_>,
-    workspace: &str,
-    (scope, name): (Scope, &str),
-    used: &Used,
-) -> Result<(), StorageError> {
-    let amount = &used.amount;
-    total.execute(params![
-        workspace,
-        scope.as_str(),
-        name,
-        used.day,
-        kept(amount.model_calls),
-        kept(amount.tool_calls),
-        kept(amount.in_token),
-        kept(amount.out_token),
-        kept(amount.nanodollars),
-        kept(amount.duration_ms),
-        kept(amount.tokens()),
-        MOST,
-        kept(amount.cache_read),
-        kept(amount.cache_write)
-    ])?;
     Ok(())
 }
 
-/// Nothing is reserved any more for calls of a run. A call that was begun and of which nobody will tell what it took, as it was left
-/// or failed, took what was reserved for it: else whoever leaves early would pay nothing.
-pub(super) fn release(tx: &Transaction<'_>, run: &str, now_ms: i64) -> Result<(), StorageError> {
+/// Nothing is reserved any more for calls of a run. A call that was begun and of which nobody will report what it took, as it was left
+/// or failed, took what was reserved for it: else whoever leaves early would pay nothing. No call of a step after the last was begun.
+pub(super) fn release(
+    tx: &Transaction<'_>,
+    run: &str,
+    last: u32,
+    now_ms: i64,
+) -> Result<(), StorageError> {
     let mut open = tx.prepare_cached(
         "SELECT step, kind, workspace, root, session, key, 0, tool_calls, in_token, out_token,
            nanodollars, 0, agent
@@ -397,12 +323,15 @@ pub(super) fn release(tx: &Transaction<'_>, run: &str, now_ms: i64) -> Result<()
             key: row.get(5)?,
             agent: row.get(12)?,
         };
-        let (kind, nth) = kind(row.get(1)?);
-        let amount = Amount {
-            model_calls: u64::from(kind != CallKind::Tool),
-            ..amount(row, 6)?
+        let (step, (kind, nth)) = (row.get::<_, u32>(0)?, kind(row.get(1)?));
+        let amount = match step > last {
+            true => Amount::default(),
+            false => Amount {
+                model_calls: u64::from(kind != CallKind::Tool),
+                ..amount(row, 6)?
+            },
         };
-        Ok(((row.get::<_, u32>(0)?, kind, nth), account, amount))
+        Ok(((step, kind, nth), account, amount))
     })?;
     let left: Vec<_> = left.collect::<Result<_, _>>()?;
     for ((step, kind, nth), account, amount) in left {
@@ -498,7 +427,7 @@ fn lapse(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageError> {
     let late = late.query_map(params![now_ms, PURGE], |row| row.get(0))?;
     let late: Vec<String> = late.collect::<Result<_, _>>()?;
     for run in &late {
-        release(tx, run, now_ms)?;
+        release(tx, run, u32::MAX, now_ms)?;
     }
     Ok(late.len() as i64 >= PURGE)
 }

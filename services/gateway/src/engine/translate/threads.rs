@@ -41,6 +41,12 @@ impl Translate for Threads {
                     part.listeners.into_iter().map(listener).collect::<Vec<_>>(),
                 )
                 .put_truthy("next", part.next),
+            "list-refused-listeners" => reply
+                .put(
+                    "refused",
+                    part.listeners.into_iter().map(refused).collect::<Vec<_>>(),
+                )
+                .put_truthy("next", part.next),
             "close-thread" => reply.put("closed", part.closed),
             "show-thread" => reply.put("chain", part.chain),
             _ => reply
@@ -59,6 +65,10 @@ impl Translate for Threads {
 
 fn listener(one: ListenerInfo) -> Value {
     json!({"name": one.name, "description": one.description, "types": one.types, "agent": one.agent})
+}
+
+fn refused(one: ListenerInfo) -> Value {
+    json!({"name": one.name, "why": one.why})
 }
 
 fn message(one: ThreadMessage) -> Value {
@@ -109,6 +119,23 @@ mod tests {
             part::<Threads>(told.clone(), "show-thread"),
             json!({"chain": []})
         );
-        assert_eq!(part::<Threads>(told, "close-thread"), json!({"closed": 0}));
+        assert_eq!(
+            part::<Threads>(told.clone(), "close-thread"),
+            json!({"closed": 0})
+        );
+        let refused = ListenerInfo {
+            name: "mute".to_owned(),
+            why: "the description is required".to_owned(),
+            ..ListenerInfo::default()
+        };
+        let listed = ThreadsResponse {
+            listeners: vec![refused],
+            ..told
+        };
+        let shown = json!({"name": "mute", "why": "the description is required"});
+        assert_eq!(
+            part::<Threads>(listed, "list-refused-listeners"),
+            json!({"refused": [shown]})
+        );
     }
 }

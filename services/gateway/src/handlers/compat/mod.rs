@@ -61,9 +61,9 @@ pub(crate) fn not_allowed(path: &str, headers: &HeaderMap, meta: &Meta) -> Respo
     told_at(path, &fault, &meta.request_id)
 }
 
-/// The guard refuses the request, below `/v1`.
-pub(crate) fn denied(path: &str, id: &str) -> Response {
-    told_at(path, &refused(RequestError::AccessDenied), id)
+/// The gateway turns the request away before its endpoint sees it, below `/v1`.
+pub(crate) fn turned_away(path: &str, error: RequestError, id: &str) -> Response {
+    told_at(path, &refused(error), id)
 }
 
 /// A failure in the form that clients read at this path.

@@ -14,4 +14,4 @@ pub(crate) use runs::{
     cancel, create, join, list, one, stateless, stateless_stream, stream, stream_joined, wait,
 };
 pub(crate) use threads::{begin, copy, delete, find, history, state, thread};
-pub(crate) use told::{denied, not_allowed, nothing};
+pub(crate) use told::{not_allowed, nothing, turned_away};

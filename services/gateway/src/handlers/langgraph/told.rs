@@ -66,7 +66,7 @@ pub(crate) fn not_allowed(meta: &Meta) -> Response {
     told(&object_of(&failure), &meta.request_id)
 }
 
-/// The guard refuses the request, below `/langgraph`.
-pub(crate) fn denied(id: &str) -> Response {
-    told(&refused(&RequestError::AccessDenied), id)
+/// The gateway turns the request away before its endpoint sees it, below `/langgraph`.
+pub(crate) fn turned_away(error: &RequestError, id: &str) -> Response {
+    told(&refused(error), id)
 }

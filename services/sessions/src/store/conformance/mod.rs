@@ -211,12 +211,15 @@ async fn line_130_a_repeated_request_adds_no_second_message(store: impl SessionS
         .unwrap()
         .unwrap();
     assert_eq!((began.turn, began.finished), (1, None));
+    let own = store.messages("w", "1", Span::one(1)).await.unwrap();
+    assert_eq!(own.items, [began.message]);
     let again = store
         .begin("w", "1", asked("q", "one"))
         .await
         .unwrap()
         .unwrap();
     assert_eq!((again.turn, again.finished), (1, None));
+    assert_eq!([again.message], *own.items);
     let first = store
         .finish("w", "1", 1, answer("a1", "x"))
         .await
@@ -256,6 +259,7 @@ async fn the_past_is_what_fits_from_its_end_on(store: impl SessionStore) {
     }
     let past = async |before, bytes| {
         let past = store.past("w", "1", (0, before), bytes).await.unwrap();
+        assert!(past.iter().all(|one| one.usage.is_none()));
         past.into_iter().map(|one| one.content).collect::<Vec<_>>()
     };
     assert_eq!(past(5, 1_000).await, ["aaaa", "re aaaa", "bbbb", "re bbbb"]);

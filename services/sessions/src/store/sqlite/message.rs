@@ -10,6 +10,9 @@ use crate::store::{Answer, Asked, Began, Finished, Message, Page, Role, Span, St
 
 const COLUMNS: &str = "m.seq, m.id, m.at, m.role, coalesce(m.content, part.content, ''), m.tool_name, m.tool_calls, \
                        m.usage, m.synthetic, m.compacted, m.result";
+/// The same of what an agent is told, which is not told what a message used.
+const OF_PAST: &str = "m.seq, m.id, m.at, m.role, coalesce(m.content, part.content, ''), m.tool_name, m.tool_calls, \
+                       NULL, m.synthetic, m.compacted, m.result";
 const FROM: &str =
     "message m JOIN session s ON s.number = m.session LEFT JOIN part ON part.hash = m.part";
 
@@ -118,15 +121,20 @@ fn step(tx: &Transaction<'_>, session: &str, turn: i64, one: &Step) -> Result<()
 
 /// The turn that a request began in a session with this row number.
 fn known(conn: &Connection, session: i64, request: &str) -> Result<Option<Began>, StorageError> {
-    let turn: Option<i64> = conn
-        .prepare_cached("SELECT seq FROM message WHERE session = ?1 AND request = ?2")?
-        .query_row(params![session, request], |row| row.get(0))
+    let sql = format!("SELECT {COLUMNS} FROM {FROM} WHERE m.session = ?1 AND m.request = ?2");
+    let message = conn
+        .prepare_cached(&sql)?
+        .query_row(params![session, request], read)
         .optional()?;
-    let Some(turn) = turn else {
+    let Some(message) = message else {
         return Ok(None);
     };
-    let finished = finished(conn, session, turn)?;
-    Ok(Some(Began { turn, finished }))
+    let finished = finished(conn, session, message.seq)?;
+    Ok(Some(Began {
+        turn: message.seq,
+        message,
+        finished,
+    }))
 }
 
 /// The turn that a request began.
@@ -176,6 +184,19 @@ pub(super) fn begin(
     count(tx, &place, &asked.content, "")?;
     Ok(Some(Began {
         turn: place.seq,
+        message: Message {
+            seq: place.seq,
+            id: asked.id.clone(),
+            at: place.at,
+            role: Role::User,
+            content: asked.content.clone(),
+            tool_name: None,
+            tool_calls: Vec::new(),
+            usage: None,
+            synthetic: false,
+            compacted: None,
+            result: None,
+        },
         finished: None,
     }))
 }
@@ -333,7 +354,7 @@ pub(super) fn past(
     bytes: usize,
 ) -> Result<Vec<Message>, StorageError> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1 AND m.seq < ?2 AND m.seq > ?3 AND m.compacted IS NULL
+        "SELECT {OF_PAST} FROM {FROM} WHERE s.id = ?1 AND m.seq < ?2 AND m.seq > ?3 AND m.compacted IS NULL
          ORDER BY m.seq DESC"
     );
     let mut query = conn.prepare_cached(&sql)?;

@@ -17,6 +17,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use tg_collections::Quota;
+use tg_storage::rusqlite::Connection;
 use tg_storage::{Durability, StorageError};
 
 use self::files::Files;
@@ -26,6 +27,9 @@ use super::{
     Session, SessionStore, Span, Unasked,
 };
 use crate::engine::cursor::Key;
+
+/// Bytes of messages that are read on the thread of a task, at most.
+const SHORT: usize = 64 << 10;
 
 /// Sessions of all workspaces. Clones share the files.
 pub struct SqliteSessions {
@@ -72,7 +76,7 @@ impl SessionStore for SqliteSessions {
             return Ok(None);
         };
         let id = id.to_owned();
-        file.read(move |conn| session::get(conn, &id)).await
+        file.read_short(move |conn| session::get(conn, &id)).await
     }
 
     async fn sessions(
@@ -163,8 +167,10 @@ impl SessionStore for SqliteSessions {
             return Ok(None);
         };
         let (session, quota) = (session.to_owned(), self.quota);
-        file.write(move |tx| message::begin(tx, &session, &asked, &quota))
-            .await
+        file.write_short(asked.content.len(), move |tx| {
+            message::begin(tx, &session, &asked, &quota)
+        })
+        .await
     }
 
     async fn finish(
@@ -178,8 +184,10 @@ impl SessionStore for SqliteSessions {
             return Ok(None);
         };
         let session = session.to_owned();
-        file.write(move |tx| message::finish(tx, &session, turn, &answer))
-            .await
+        file.write_short(answer.bytes(), move |tx| {
+            message::finish(tx, &session, turn, &answer)
+        })
+        .await
     }
 
     async fn announce(
@@ -236,8 +244,11 @@ impl SessionStore for SqliteSessions {
             return Ok(Vec::new());
         };
         let session = session.to_owned();
-        file.read(move |conn| message::past(conn, &session, (after, before), bytes))
-            .await
+        let read = move |conn: &Connection| message::past(conn, &session, (after, before), bytes);
+        match bytes <= SHORT {
+            true => file.read_short(read).await,
+            false => file.read(read).await,
+        }
     }
 }
 

@@ -157,7 +157,7 @@ impl SettingStore for SqliteSessions {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(BTreeMap::new());
         };
-        file.read(setting::all).await
+        file.read_short(setting::all).await
     }
 
     async fn set(
