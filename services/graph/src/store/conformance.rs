@@ -8,9 +8,9 @@ use tg_schemas::msg::{
 };
 use tg_schemas::vocabulary::{SOURCE_GRAPH, prov, tg};
 use tg_schemas::{Term, Triple, WorkspaceKey, WorkspaceTombstone};
-use tg_storage::Durability;
 use tokio_util::sync::CancellationToken;
 
+use super::embedded::tests::open_again;
 use super::embedded::{EmbeddedGraph, ONE_WORKSPACE};
 use super::{Form, Graphs, Part, QuadStore, SparqlAsk, TriplePattern};
 use crate::error::GraphError;
@@ -342,7 +342,7 @@ conformance!(
 async fn a_backup_of_one_workspace_has_the_same_triples() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("graph.sqlite");
-    let open = || EmbeddedGraph::open(&file, Durability::Process, Limits::default()).unwrap();
+    let open = || open_again(&file, &Limits::default());
     let store = open();
     for workspace in ["other", "acme#7"] {
         put(&store, &key(workspace, "c"), vec![fact("urn:a", workspace)]).await;

@@ -234,4 +234,4 @@ impl EmbeddedGraph {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -19,13 +19,16 @@ fn open(dir: &TempDir) -> EmbeddedGraph {
 }
 
 fn open_within(dir: &TempDir, limits: &Limits) -> EmbeddedGraph {
-    let path = dir.path().join("graph.db");
+    open_again(&dir.path().join("graph.db"), limits)
+}
+
+/// Opens a file whose engine was just dropped: a merge, a load or a compaction of that engine may still hold it.
+pub(crate) fn open_again(path: &Path, limits: &Limits) -> EmbeddedGraph {
     let started = std::time::Instant::now();
     loop {
-        match EmbeddedGraph::open(&path, Durability::Process, limits.clone()) {
-            // A merge or a load of the engine before may just be ending.
+        match EmbeddedGraph::open(path, Durability::Process, limits.clone()) {
             Err(GraphError::Journal(StorageError::InUse))
-                if started.elapsed() < Duration::from_secs(10) =>
+                if started.elapsed() < Duration::from_secs(60) =>
             {
                 std::thread::yield_now();
             }

@@ -305,7 +305,9 @@ pub(super) const STEPS: &[Step] = &[
         "-n",
         "1",
     ])
-    .says(&["Input     Output      Total", "0.0"]),
+    // Until the steps beside it ask no model.
+    .says(&["Input     Output      Total", "0.0"])
+    .until(),
     // They use different keys: what is set is not what is shown.
     run(&[
         "tg-set-token-costs",

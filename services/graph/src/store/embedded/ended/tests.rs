@@ -1,13 +1,12 @@
 //! Generations of collections: their end, and the space they held.
 
-use std::time::Instant;
-
 use oxigraph::model::Quad;
 use tempfile::{TempDir, tempdir};
 use tg_schemas::{Term, Triple};
-use tg_storage::{Database, Durability, StorageError};
+use tg_storage::{Database, Durability};
 
 use super::*;
+use crate::store::embedded::tests::open_again;
 use crate::{Batch, Limits, Pattern, convert};
 
 fn quads(numbers: std::ops::Range<usize>) -> Vec<Quad> {
@@ -29,17 +28,7 @@ async fn count(engine: &EmbeddedGraph, key: &CollectionKey) -> usize {
 }
 
 fn open(dir: &TempDir) -> EmbeddedGraph {
-    let path = dir.path().join("graph.db");
-    let started = Instant::now();
-    loop {
-        match EmbeddedGraph::open(&path, Durability::Process, Limits::default()) {
-            // Space of the engine before may just be given back.
-            Err(GraphError::Journal(StorageError::InUse)) if started.elapsed().as_secs() < 10 => {
-                std::thread::yield_now();
-            }
-            opened => return opened.unwrap(),
-        }
-    }
+    open_again(&dir.path().join("graph.db"), &Limits::default())
 }
 
 #[tokio::test]

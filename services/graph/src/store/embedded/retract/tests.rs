@@ -9,10 +9,10 @@ use tg_provenance::{
     vocabulary_labels,
 };
 use tg_schemas::Triple;
-use tg_storage::{Durability, StorageError};
 
 use super::*;
 use crate::store::embedded::batch::Batch;
+use crate::store::embedded::tests::open_again;
 use crate::{Limits, convert};
 
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
@@ -394,7 +394,7 @@ async fn what_is_loaded_with_where_it_was_found_goes_with_that() {
 async fn what_an_export_loaded_is_let_go_of_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("graph.db");
-    let open = || EmbeddedGraph::open(&path, Durability::Process, Limits::default()).unwrap();
+    let open = || open_again(&path, &Limits::default());
     let shared = fact("bridge", "spans", "river");
     let found = std::slice::from_ref(&shared);
     let marked = |engine: &EmbeddedGraph| {
@@ -423,14 +423,7 @@ async fn what_an_export_loaded_is_let_go_of_with_it() {
 async fn what_was_loaded_is_known_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("graph.db");
-    let open = || loop {
-        // A merge of the engine before may just be ending.
-        let opened = EmbeddedGraph::open(&path, Durability::Process, Limits::default());
-        match opened {
-            Err(GraphError::Journal(StorageError::InUse)) => std::thread::yield_now(),
-            opened => return opened.unwrap(),
-        }
-    };
+    let open = || open_again(&path, &Limits::default());
     let (mine, theirs) = (fact("bridge", "is", "old"), fact("mill", "is", "new"));
     let found = [mine.clone(), theirs.clone()];
     let engine = open();
