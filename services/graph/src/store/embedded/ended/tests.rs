@@ -1,5 +1,7 @@
 //! Generations of collections: their end, and the space they held.
 
+use std::time::Instant;
+
 use oxigraph::model::Quad;
 use tempfile::{TempDir, tempdir};
 use tg_schemas::{Term, Triple};
