@@ -172,6 +172,31 @@ mod tests {
     }
 
     #[test]
+    fn who_delegates_reaches_what_takes_delegated_work_and_nobody_by_an_empty_list() {
+        let agent = |more: &str| format!(r#"{{"description": "x", "agent": true, {more}}}"#);
+        let rows = [
+            ("boss", agent(r#""delegates": true"#)),
+            ("strict", agent(r#""delegates": true, "peers": []"#)),
+            ("worker", agent(r#""delegated": true"#)),
+            ("logger", r#"{"description": "Logs."}"#.to_owned()),
+        ];
+        let rows = rows.iter().map(|(name, row)| (*name, row.as_str()));
+        let Listeners { directory, refused } = Listeners::read(rows);
+        assert!(refused.is_empty(), "{refused:?}");
+        let all = ["boss", "strict", "worker", "logger", "agent"];
+        let reached = |name: &str| -> Vec<&str> {
+            let from = directory.get(name).unwrap();
+            let reached = all.into_iter().filter(|to| directory.may(from, to));
+            reached.collect()
+        };
+        assert_eq!(reached("boss"), ["boss", "worker"]);
+        assert_eq!(reached("strict"), ["strict"]);
+        let boss = directory.get("boss").unwrap();
+        let usage = directory.usage(boss.name()).unwrap();
+        assert!(usage.contains("worker: x") && !usage.contains("logger"));
+    }
+
+    #[test]
     fn what_the_contract_has_and_a_row_has_not_is_refused_by_its_name() {
         let Listeners { refused, .. } = Listeners::read([
             ("all", r#"{"description": "Hears all.", "broadcast": true}"#),
