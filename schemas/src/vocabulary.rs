@@ -301,6 +301,10 @@ namespace! {
 
         /// The question's text.
         QUERY = "query";
+        /// Id of the thread of listeners on which the question was asked.
+        THREAD = "thread";
+        /// Id of the thread of the listener that asked it.
+        PARENT_THREAD = "parentThread";
         /// Name of the tool chosen.
         ACTION = "action";
         /// Arguments as JSON text.

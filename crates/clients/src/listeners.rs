@@ -83,13 +83,13 @@ impl Listening<'_> {
 }
 
 /// Tells whoever keeps something for threads that they have ended. It may be lost: what is kept needs a bound of its own.
-pub async fn tell_ended(cx: &Cx, workspace: &WorkspaceId, threads: &[String]) {
+pub async fn tell_ended(peer: &Peer, workspace: &WorkspaceId, threads: &[String]) {
     let topic = Topic::workspace(Class::Notify, ENDED, workspace);
     for some in threads.chunks(MOST) {
         let notice = ThreadsEnded {
             thread_ids: some.to_vec(),
         };
-        if let Err(error) = cx.mesh.notify(&topic, &notice).await {
+        if let Err(error) = peer.notify(&topic, &notice).await {
             tracing::debug!(%error, "threads ended, and nobody was told");
         }
     }

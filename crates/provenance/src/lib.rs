@@ -66,8 +66,8 @@ pub use pattern::{
     Finding, Plan, StepResult, decomposition, finding, plan, step_result, synthesis,
 };
 pub use react::{
-    Analysis, Conclusion, Observation, Reason, SessionFacts, Usage, analysis, conclusion,
-    observation, pattern_decision, session, thought,
+    Analysis, Conclusion, Observation, Reason, SessionFacts, Thread, Usage, analysis, conclusion,
+    observation, pattern_decision, session, session_on_thread, thought,
 };
 pub use retrieval::{
     Retrieval, SelectedChunk, SelectedEdge, Synthesis, asked, explored_chunks, explored_graph,

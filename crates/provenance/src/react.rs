@@ -123,15 +123,39 @@ pub struct Conclusion<'a> {
     pub refused: bool,
 }
 
+/// The thread of listeners on which an agent was asked, by ids that show none of its names.
+#[derive(Debug, Clone, Copy)]
+pub struct Thread<'a> {
+    /// The thread.
+    pub id: &'a str,
+    /// That of the listener that asked, if there is one.
+    pub parent: Option<&'a str>,
+}
+
 /// A run begins.
 pub fn session(session: &Session, facts: &SessionFacts<'_>) -> Event {
+    begun(session, facts).done()
+}
+
+/// A run begins that a listener asked for.
+pub fn session_on_thread(
+    session: &Session,
+    facts: &SessionFacts<'_>,
+    thread: &Thread<'_>,
+) -> Event {
+    begun(session, facts)
+        .text(tg::THREAD, thread.id)
+        .text_if(tg::PARENT_THREAD, thread.parent)
+        .done()
+}
+
+fn begun(session: &Session, facts: &SessionFacts<'_>) -> Description {
     Description::of(session.iri())
         .entity(&[tg::QUESTION, tg::AGENT_QUESTION])
         .label("Agent Question")
         .text(prov::STARTED_AT_TIME, facts.started_at)
         .text(tg::QUERY, facts.question)
         .link_if(prov::WAS_DERIVED_FROM, facts.parent)
-        .done()
 }
 
 /// The router chose a pattern for a task of some type. Nothing follows from it: readers of traces walk from the session

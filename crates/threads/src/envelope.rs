@@ -98,6 +98,8 @@ pub struct Delivery {
     pub(crate) place: Place,
     /// First thread of its tree.
     pub(crate) tree: ThreadId,
+    /// Thread of whoever called the handler, if it has one.
+    pub(crate) parent: Option<ThreadId>,
 }
 
 impl Delivery {
@@ -109,6 +111,11 @@ impl Delivery {
     /// What the handler reads of it.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
+    }
+
+    /// The thread of whoever called the handler, for traces. Handlers do not get it.
+    pub fn parent_thread(&self) -> Option<ThreadId> {
+        self.parent
     }
 
     /// The flow it is in.

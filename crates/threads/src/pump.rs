@@ -68,6 +68,7 @@ impl Pump {
             metadata,
             place: place.clone(),
             tree: root,
+            parent: None,
         };
         (
             Self {
@@ -377,6 +378,7 @@ impl Pump {
             metadata,
             place,
             tree: first,
+            parent: self.registry.parent(thread),
         }));
     }
 

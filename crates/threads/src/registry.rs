@@ -355,6 +355,13 @@ impl Registry {
         Some(&self.tree(id)?.threads.get(&id)?.chain)
     }
 
+    /// The thread of whoever called on this one. Whoever sends a first message from outside has none yet.
+    pub(crate) fn parent(&self, id: ThreadId) -> Option<ThreadId> {
+        let tree = self.tree(id)?;
+        let (_, above) = tree.threads.get(&id)?.chain.split_last()?;
+        tree.by_chain.get(above).copied()
+    }
+
     fn touch(&mut self, id: ThreadId, now: u64) {
         if let Some(tree) = self.tree_mut(id) {
             tree.touched = now;

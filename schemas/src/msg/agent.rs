@@ -185,6 +185,18 @@ pub struct AgentRequest {
     )]
     /// When there is too much of a loop, as the row `loop_detection` says it of a workspace; empty: as that says. Ours.
     pub loop_detection: String,
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    /// The thread of listeners on which it is asked, for the trace of the run; empty: none. Ours, as what follows.
+    pub thread: String,
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    /// The thread of the listener that asks it; empty: none.
+    pub parent_thread: String,
 }
 
 impl Default for AgentRequest {
@@ -221,6 +233,8 @@ impl Default for AgentRequest {
             agent: String::new(),
             collections: Vec::new(),
             loop_detection: String::new(),
+            thread: String::new(),
+            parent_thread: String::new(),
         }
     }
 }

@@ -213,6 +213,12 @@ pub struct AgentRun {
     /// When there is too much of a loop, as its question says; empty: as the workspace says.
     #[serde(deserialize_with = "nullable")]
     pub loop_detection: String,
+    /// The thread of listeners on which it was asked, for its trace; empty: none.
+    #[serde(deserialize_with = "nullable")]
+    pub thread: String,
+    /// The thread of the listener that asked it; empty: none.
+    #[serde(deserialize_with = "nullable")]
+    pub parent_thread: String,
 }
 
 /// What calls of models cost, by how that is known.
@@ -290,6 +296,8 @@ impl Default for AgentRun {
             collections: Vec::new(),
             calls: Vec::new(),
             loop_detection: String::new(),
+            thread: String::new(),
+            parent_thread: String::new(),
         }
     }
 }

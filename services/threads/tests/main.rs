@@ -1,5 +1,6 @@
 //! Threads over the bus, and the examples.
 
+mod agent;
 mod ended;
 mod examples;
 mod ids;

@@ -65,6 +65,25 @@ fn a_session_has_its_question_and_time() {
 }
 
 #[test]
+fn a_session_that_a_listener_asked_for_has_its_threads_as_literals() {
+    let facts = SessionFacts {
+        question: "Which bridge is the oldest?",
+        started_at: "2026-08-01T09:00:00.120000Z",
+        parent: None,
+    };
+    let id = Session::new("7d0c");
+    let of = |parent| session_on_thread(&id, &facts, &Thread { id: "t2", parent });
+    let event = of(Some("t1"));
+    one_subject(&event);
+    assert_eq!(objects(&event, tg::THREAD), texts(&["t2"]));
+    assert_eq!(objects(&event, tg::PARENT_THREAD), texts(&["t1"]));
+    assert!(objects(&of(None), tg::PARENT_THREAD).is_empty());
+    let plain = session(&id, &facts);
+    assert!(event.triples.starts_with(&plain.triples));
+    assert_eq!(event.triples.len(), plain.triples.len() + 2);
+}
+
+#[test]
 fn an_analysis_is_no_reflection_and_follows_the_last_observation() {
     let candidates = ["knowledge_query".to_owned(), "llm".to_owned()];
     let mut facts = Analysis {

@@ -99,6 +99,26 @@ fn line_136_137_each_sees_the_hop_before_it() {
     assert_eq!(mesh.out[0].to.as_str(), "console");
 }
 
+/// The trace of a run names the thread of whoever called; a first message from outside has none, and handlers do not get it.
+#[test]
+fn a_message_has_the_thread_of_its_caller() {
+    let mut mesh = Mesh::of([tool("a"), tool("b")]);
+    mesh.handles("a", |got| match got.metadata().from_id.as_str() {
+        "b" => Turn::respond("textinput", says("done")),
+        _ => Turn::forward("b", "textinput", says("x")),
+    });
+    mesh.handles("b", |_| Turn::respond("textinput", says("found")));
+    let first = mesh.send("a", "x");
+    let got = mesh.got.iter();
+    let parents: Vec<_> = got.map(tg_threads::Delivery::parent_thread).collect();
+    assert_eq!(parents, [None, Some(first), None]);
+    let read = serde_json::to_string(mesh.got[1].metadata()).unwrap();
+    assert!(!read.contains(&first.to_string()), "{read}");
+    // By now whoever is outside has a thread: the answer came on it.
+    mesh.send_on(Some(first), "a", "y");
+    assert_eq!(mesh.got[3].parent_thread(), Some(mesh.out[0].thread));
+}
+
 /// 138: what a sub-listener keeps lives as long as its caller's turn.
 #[test]
 fn line_138_state_dies_when_the_caller_responds() {

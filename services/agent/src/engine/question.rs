@@ -91,6 +91,8 @@ pub fn first_step(
         caller_depth: question.caller_depth.max(0),
         collections: collections.collect(),
         loop_detection: loops.unwrap_or_default(),
+        thread: named(question.thread.trim()),
+        parent_thread: named(question.parent_thread.trim()),
         prior: i64::try_from(history.len()).unwrap_or(0),
         loop_window: Window::new(question.loop_window, MAX_WINDOW).into_records(),
         history,

@@ -2,7 +2,7 @@
 
 use tg_provenance::{
     Chain, Conclusion, Event, Numbered, Session, Usage as Used, conclusion, pattern_decision,
-    session, synthesis, thought,
+    synthesis, thought,
 };
 
 use super::decision::{Decision, Ending, Taken};
@@ -36,7 +36,7 @@ impl Entries<'_> {
                 "" => Session::new(parent).decomposition(),
                 caller => caller.to_owned(),
             });
-            linked.add(session(id, &self.began(parent.as_deref())), None);
+            linked.add(self.began(id, parent.as_deref()), None);
             if is_routed(self.run) {
                 let (pattern, task_type) = (&self.run.pattern, &self.run.task_type);
                 let usage = used_by_router(self.run);

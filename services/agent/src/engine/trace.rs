@@ -2,8 +2,8 @@
 //! hashes, whoever takes the step, and however often.
 
 use tg_provenance::{
-    Asked, Compaction, Event, Finding, Reason, Session, SessionFacts, Usage as Used, compaction,
-    confirmation, finding, hash_of,
+    Asked, Compaction, Event, Finding, Reason, Session, SessionFacts, Thread, Usage as Used,
+    compaction, confirmation, finding, hash_of, session, session_on_thread,
 };
 use tg_schemas::msg::AgentRun;
 
@@ -121,12 +121,23 @@ impl Entries<'_> {
         hash.unwrap_or_default().to_owned()
     }
 
-    pub(super) fn began<'a>(&'a self, parent: Option<&'a str>) -> SessionFacts<'a> {
-        SessionFacts {
-            question: &self.run.question,
-            started_at: &self.run.started_at,
+    /// The entry that a run begins with.
+    pub(super) fn began(&self, id: &Session, parent: Option<&str>) -> Event {
+        let run = self.run;
+        let facts = SessionFacts {
+            question: &run.question,
+            started_at: &run.started_at,
             parent,
+        };
+        if run.thread.is_empty() {
+            return session(id, &facts);
         }
+        let parent = Some(run.parent_thread.as_str()).filter(|parent| !parent.is_empty());
+        let thread = Thread {
+            id: &run.thread,
+            parent,
+        };
+        session_on_thread(id, &facts, &thread)
     }
 
     /// What became of the text of one of several calls: all but the first are stored before it is known that the step saw them.

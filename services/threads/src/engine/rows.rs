@@ -13,6 +13,14 @@ pub const CONFIG: &str = "listener";
 pub const AGENT: &str = "agent";
 /// The type that the flow's agent takes.
 pub const AGENT_REQUEST: &str = "agentrequest";
+/// What the contract gives a listener and a row cannot, with what it can have instead.
+const NOT_OFFERED: [(&str, &str); 2] = [
+    (
+        "broadcast",
+        "each message names its listener, so several listeners may take a type without it",
+    ),
+    ("tools", "'peers' names whom an agent may forward to"),
+];
 /// Most characters of why a row cannot be read: a part of it is what the row says.
 const WHY: usize = 512;
 
@@ -38,6 +46,9 @@ pub enum BadRow {
     /// It is not a row of a listener.
     #[error("it cannot be read: {0}")]
     Form(String),
+    /// It has a field of the contract that is not offered.
+    #[error("'{0}' is not offered: {1}")]
+    NotOffered(&'static str, &'static str),
     /// It says something that a listener may not be.
     #[error(transparent)]
     Listener(#[from] BadListener),
@@ -78,7 +89,7 @@ impl Listeners {
 
 fn read(name: &str, text: &str) -> Result<Listener, BadRow> {
     let row: Result<Row, _> = serde_json::from_slice(text.as_bytes());
-    let row = row.map_err(|why| BadRow::Form(why.to_string().chars().take(WHY).collect()))?;
+    let row = row.map_err(|why| unreadable(text, &why))?;
     let kind = match (row.agent, row.peers, row.delegates) {
         (false, ..) => Kind::Tool,
         (true, None, true) => Kind::Agent(Reach::Delegates),
@@ -96,6 +107,15 @@ fn read(name: &str, text: &str) -> Result<Listener, BadRow> {
         true => listener.delegated(),
         false => listener,
     })
+}
+
+fn unreadable(text: &str, why: &serde_json::Error) -> BadRow {
+    let fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    let named = |(field, _): &&(&'static str, &'static str)| fields.contains_key(*field);
+    match NOT_OFFERED.iter().find(named) {
+        Some(&(field, instead)) => BadRow::NotOffered(field, instead),
+        None => BadRow::Form(why.to_string().chars().take(WHY).collect()),
+    }
 }
 
 fn agent() -> Option<Listener> {
@@ -149,5 +169,46 @@ mod tests {
         assert!(directory.may(thinker, "greeter") && !directory.may(thinker, "agent"));
         let greeter = directory.get("greeter").unwrap();
         assert!(directory.may(greeter, "agent"));
+    }
+
+    #[test]
+    fn who_delegates_reaches_what_takes_delegated_work_and_nobody_by_an_empty_list() {
+        let agent = |more: &str| format!(r#"{{"description": "x", "agent": true, {more}}}"#);
+        let rows = [
+            ("boss", agent(r#""delegates": true"#)),
+            ("strict", agent(r#""delegates": true, "peers": []"#)),
+            ("worker", agent(r#""delegated": true"#)),
+            ("logger", r#"{"description": "Logs."}"#.to_owned()),
+        ];
+        let rows = rows.iter().map(|(name, row)| (*name, row.as_str()));
+        let Listeners { directory, refused } = Listeners::read(rows);
+        assert!(refused.is_empty(), "{refused:?}");
+        let all = ["boss", "strict", "worker", "logger", "agent"];
+        let reached = |name: &str| -> Vec<&str> {
+            let from = directory.get(name).unwrap();
+            let reached = all.into_iter().filter(|to| directory.may(from, to));
+            reached.collect()
+        };
+        assert_eq!(reached("boss"), ["boss", "worker"]);
+        assert_eq!(reached("strict"), ["strict"]);
+        let boss = directory.get("boss").unwrap();
+        let usage = directory.usage(boss.name()).unwrap();
+        assert!(usage.contains("worker: x") && !usage.contains("logger"));
+    }
+
+    #[test]
+    fn what_the_contract_has_and_a_row_has_not_is_refused_by_its_name() {
+        let Listeners { refused, .. } = Listeners::read([
+            ("all", r#"{"description": "Hears all.", "broadcast": true}"#),
+            (
+                "thinker",
+                r#"{"description": "Thinks.", "agent": true, "tools": ["add"]}"#,
+            ),
+        ]);
+        let why: Vec<_> = refused.iter().map(|(_, why)| why.to_string()).collect();
+        let broadcast = "'broadcast' is not offered: each message names its listener, so several listeners may take a type \
+            without it";
+        let tools = "'tools' is not offered: 'peers' names whom an agent may forward to";
+        assert_eq!(why, [broadcast, tools]);
     }
 }

@@ -24,12 +24,15 @@ pub fn request(delivery: &Delivery, usage: Option<String>) -> ListenerRequest {
     }
 }
 
-/// What the flow's agent is asked.
+/// What the flow's agent is asked. The trace of its run names the threads, by their ids alone.
 pub fn question(delivery: &Delivery) -> AgentRequest {
     let content = delivery.envelope().content();
+    let parent = delivery.parent_thread();
     let mut request = AgentRequest {
         question: content.text("question").to_owned(),
         streaming: true,
+        thread: delivery.metadata().thread_id.to_string(),
+        parent_thread: parent.as_ref().map(ToString::to_string).unwrap_or_default(),
         ..AgentRequest::default()
     };
     let named = content.text("collection");

@@ -202,7 +202,7 @@ impl<'a> Conversation<'a> {
                 Effect::Ended(threads) if threads.is_empty() => {}
                 Effect::Ended(threads) => {
                     self.drop_waiting(&threads);
-                    notify(self.cx, &self.caller.place.workspace, &threads).await;
+                    notify(&self.cx.mesh, &self.caller.place.workspace, &threads).await;
                 }
                 Effect::Note(note) => warn_of!(
                     self.cx,

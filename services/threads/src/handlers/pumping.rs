@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tg_clients::listeners::tell_ended;
 use tg_mesh::fair::Pool;
-use tg_mesh::{Cx, Derived, TaskKind, clock};
+use tg_mesh::{Cx, Derived, Mesh, TaskKind, clock};
 use tg_schemas::WorkspaceId;
 use tg_threads::{Name, Outcome, Place, Pump, Room, ThreadId, Turn};
 
@@ -71,6 +71,11 @@ impl Pumping {
         workspace.ok_or(ThreadsError::Busy)
     }
 
+    /// Ends the threads that were idle for too long at this time, of all workspaces.
+    pub(super) fn end_idle(&self, now: u64) -> EndedIn {
+        self.workspaces.cleanup(now)
+    }
+
     /// Where all threads are taken, ends some that nothing is in progress of.
     pub(super) fn make_room(&self, cx: &Cx) {
         let ended = self.workspaces.make_room(&cx.workspace_key(), PLACES);
@@ -101,22 +106,27 @@ impl Pumping {
 }
 
 /// Notifies whoever keeps something for threads of a workspace that they have ended.
-pub(super) async fn notify(cx: &Cx, workspace: &WorkspaceId, ended: &[ThreadId]) {
+pub(super) async fn notify(mesh: &Mesh, workspace: &WorkspaceId, ended: &[ThreadId]) {
     let ended: Vec<_> = ended.iter().map(ToString::to_string).collect();
-    tell_ended(cx, workspace, &ended).await;
+    tell_ended(mesh, workspace, &ended).await;
 }
 
-/// The same for several workspaces, where nobody waits for it.
+/// The same for several workspaces.
+pub(super) async fn notify_all(mesh: &Mesh, ended: EndedIn) {
+    for (key, threads) in ended {
+        if let Ok(workspace) = WorkspaceId::new(key.name()) {
+            notify(mesh, &workspace, &threads).await;
+        }
+    }
+}
+
+/// The same where nobody waits for it.
 pub(super) fn report(cx: &Cx, ended: EndedIn) {
     if ended.is_empty() {
         return;
     }
-    let own = cx.clone();
+    let mesh = cx.mesh.clone();
     cx.mesh.spawn(TaskKind::Handler, async move {
-        for (key, threads) in ended {
-            if let Ok(workspace) = WorkspaceId::new(key.name()) {
-                notify(&own, &workspace, &threads).await;
-            }
-        }
+        notify_all(&mesh, ended).await;
     });
 }

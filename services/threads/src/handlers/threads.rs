@@ -1,14 +1,17 @@
 //! `threads`: messages from outside, what listeners there are, and the end of threads.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use async_trait::async_trait;
-use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_mesh::{Cx, Mesh, RequestHandler, Responder, TaskKind};
 use tg_schemas::msg::{ThreadsRequest, ThreadsResponse};
 use tg_schemas::paging::Asked;
 use tg_schemas::{Error, FlowId, WorkspaceId, flow_record};
 use tg_threads::{Caller, Name, Place, ThreadId};
 
 use super::conversation::Conversation;
-use super::pumping::{Pumping, notify};
+use super::pumping::{Pumping, notify, notify_all};
 use crate::engine::words;
 use crate::error::ThreadsError;
 use crate::options::Options;
@@ -19,6 +22,23 @@ pub(crate) struct Threads(Pumping);
 impl Threads {
     pub(crate) fn new(options: Options) -> Self {
         Self(Pumping::new(options))
+    }
+
+    /// Looks for idle threads that often, by a clock in milliseconds since 1970, until the process stops.
+    pub(crate) fn end_idle(
+        self: &Arc<Self>,
+        mesh: &Mesh,
+        every: Duration,
+        now: impl Fn() -> u64 + Send + 'static,
+    ) {
+        let (threads, own) = (self.clone(), mesh.clone());
+        mesh.spawn(TaskKind::Background, async move {
+            loop {
+                tokio::time::sleep(every).await;
+                let ended = threads.0.end_idle(now());
+                notify_all(&own, ended).await;
+            }
+        });
     }
 
     fn caller(cx: &Cx, place: Place, asked: &ThreadsRequest) -> Caller {
@@ -92,7 +112,7 @@ impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
                 let caller = Self::caller(&cx, place.clone(), &asked);
                 let workspace = self.0.workspace(&cx, &place, &listeners)?;
                 let ended = workspace.lock().close(thread, &caller);
-                notify(&cx, &place.workspace, &ended).await;
+                notify(&cx.mesh, &place.workspace, &ended).await;
                 ThreadsResponse {
                     closed: i64::try_from(ended.len()).unwrap_or(i64::MAX),
                     ..none

@@ -133,6 +133,16 @@ impl Workspaces {
         Some(live)
     }
 
+    /// Ends idle threads of all workspaces: also of those that nobody sends anything to. Returns what ended.
+    pub(super) fn cleanup(&self, now: u64) -> EndedIn {
+        let all = self.all.lock().clone();
+        let ended = all.into_iter().map(|(key, one)| {
+            let ended = one.lock().cleanup(now);
+            (key, ended)
+        });
+        ended.filter(|(_, threads)| !threads.is_empty()).collect()
+    }
+
     /// Makes room for a message or a return of a workspace, where there is none. Idle threads end, and then trees of whichever
     /// workspace has most threads: of those that nothing is in progress of, the one that was untouched for longest. A workspace
     /// that has fewer threads than the one that asks gives up nothing. Returns what ended.

@@ -1,9 +1,10 @@
 //! What a question says of its model, and of how far its run may go.
 
+use tg_provenance::{Stored, Texts};
 use tg_schemas::msg::AgentRequest;
 use tg_testkit::place::Place;
 
-use super::world::{Say, World, question};
+use super::world::{Say, World, question, shown, values};
 
 const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}";
 const END: &str = "Final Answer: 4";
@@ -46,6 +47,26 @@ async fn line_036_a_tool_is_told_the_depth_of_what_it_asks(place: Place) {
     assert_eq!(told, [2, 0]);
 }
 
+async fn a_run_of_a_thread_names_it_in_its_trace(place: Place) {
+    let world = World::new(&place, [Say::Text(ADD), Say::Text(END), Say::Text(END)]).await;
+    let asked = AgentRequest {
+        thread: "t2".into(),
+        parent_thread: "t1".into(),
+        ..question("q", false)
+    };
+    let (root, stored) = world.told(&world.run(&asked).await).await;
+    let of = |name: &str| values(&stored, &format!("https://trustgraph.ai/ns/{name}"));
+    assert_eq!(of("thread"), ["t2"]);
+    assert_eq!(of("parentThread"), ["t1"]);
+    // The chain of hashes covers them.
+    let chained: Stored = stored.into_iter().collect();
+    let whole = chained.verify(&root, &Texts::Unknown, None);
+    whole.expect("it holds").expect("there is one");
+    // What is asked without a thread has none.
+    let chunks = world.run(&question("r", false)).await;
+    assert!(values(&shown(&chunks), "https://trustgraph.ai/ns/thread").is_empty());
+}
+
 async fn a_run_with_a_bound_of_its_own_is_stopped_with_what_it_has(place: Place) {
     let world = World::new(&place, [Say::Text(ADD), Say::Text(ADD)]).await;
     let asked = AgentRequest {
@@ -64,4 +85,5 @@ tg_testkit::on_both_buses!(
     what_a_question_says_of_its_model_reaches_each_call,
     line_036_a_tool_is_told_the_depth_of_what_it_asks,
     a_run_with_a_bound_of_its_own_is_stopped_with_what_it_has,
+    a_run_of_a_thread_names_it_in_its_trace,
 );

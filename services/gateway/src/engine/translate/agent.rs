@@ -16,7 +16,7 @@ impl Translate for Agent {
     type Question = AgentRequest;
     type Answer = AgentResponse;
 
-    /// Fields by which agents address each other (`correlation_id` and its kin) are not for clients: a
+    /// Fields by which agents address each other (`correlation_id`, `thread` and their kin) are not for clients: a
     /// forged one could finish another caller's fan-out.
     fn question(body: &Fields<'_>, about: &About) -> Result<AgentRequest, Error> {
         let question = body.required_text("question")?;
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(error.message, "question: is required");
         let request = question::<Agent>(
             json!({"question": "why?", "group": null, "state": null, "correlation_id": "x",
-                   "parent_session_id": "y", "expected_siblings": 3,
+                   "parent_session_id": "y", "expected_siblings": 3, "thread": "z", "parent_thread": "z",
                    "history": [{"thought": "t", "arguments": {"a": 1}}]}),
             "",
         )
@@ -236,6 +236,7 @@ mod tests {
         assert_eq!(request.group, None);
         assert_eq!(request.history[0].arguments["a"], "1");
         assert!(request.correlation_id.is_empty() && request.parent_session_id.is_empty());
+        assert!(request.thread.is_empty() && request.parent_thread.is_empty());
         assert_eq!(request.expected_siblings, 0);
     }
 
