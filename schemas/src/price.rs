@@ -55,6 +55,12 @@ impl Price {
     }
 }
 
+/// Whether a call can be priced that read so many tokens. Every call reads some: at 0 its provider reported none, and what it
+/// wrote is a guess.
+pub fn is_reported(input: u64) -> bool {
+    input > 0
+}
+
 /// What a row of type [`MODELS`] says of the cost.
 #[derive(Deserialize)]
 struct Model {

@@ -14,7 +14,7 @@ pub trait Reply: Message {
     fn error(&self) -> Option<&Error>;
     /// A response that says only that it failed, and ends the answer.
     fn failure(error: Error) -> Self;
-    /// How many bytes it has as JSON at most, where that can be told without writing it.
+    /// How many bytes it has as JSON at most, where that is known without writing it.
     fn longest(&self) -> Option<usize> {
         None
     }

@@ -10,6 +10,8 @@ pub const MODEL_TYPE: &str = "llm-model";
 /// What a workspace says of a model.
 #[derive(Debug, Deserialize)]
 struct ModelRow {
+    /// 0: the row is about something else, such as the cost.
+    #[serde(default)]
     context_window: u64,
 }
 
@@ -20,7 +22,7 @@ pub fn window(of_model: Option<u64>, known: Option<u64>, of_all: Option<u64>) ->
     said.find(|window| *window > 0).unwrap_or(USUAL)
 }
 
-/// The window in a row of configuration.
+/// The window in a row of configuration; 0: the row says nothing of it.
 ///
 /// # Errors
 /// Why it cannot be read.
@@ -42,6 +44,7 @@ mod tests {
         assert_eq!(window(None, Some(32_000), Some(64_000)), 32_000);
         assert_eq!(window(None, None, None), USUAL);
         assert_eq!(said(r#"{"context_window": 20000}"#), Ok(20_000));
-        assert!(said(r#"{"context_window": -1}"#).is_err() && said("{}").is_err());
+        assert_eq!(said(r#"{"local": true}"#), Ok(0));
+        assert!(said(r#"{"context_window": -1}"#).is_err() && said("x").is_err());
     }
 }

@@ -82,7 +82,7 @@ impl TextDecoder {
         match std::mem::take(&mut self.state) {
             State::New(mut held) => {
                 held.extend_from_slice(piece);
-                // An XML declaration is waited for, as a mark is, and what tells UTF-16 without one.
+                // An XML declaration is waited for, as a mark is, and what shows UTF-16 without one.
                 let declares = held.starts_with(b"<?xml") && held.len() < charset::DECLARED_WITHIN;
                 if !last && (held.len() < charset::PAIRS || declares) {
                     self.state = State::New(held);

@@ -70,7 +70,7 @@ pub trait RecordConsumer<M: Message>: Send + Sync + 'static {
     }
 
     /// Finds out, which may take a while, whether the effect of a record is there already, by a few of its fields
-    /// ([`Envelope::at_hand`], [`tg_schemas::codec::fields`]). Then it is acknowledged and not read. `None`: that cannot be told so.
+    /// ([`Envelope::at_hand`], [`tg_schemas::codec::fields`]). Then it is acknowledged and not read. `None`: nobody can say so.
     fn is_done<'a>(&'a self, _cx: &'a Cx, _record: &'a Envelope) -> Option<IsDone<'a>> {
         None
     }

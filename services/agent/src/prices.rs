@@ -1,7 +1,7 @@
 //! What a call of a model cost, as its provider said, else by the prices of the workspace.
 
 use tg_mesh::Cx;
-use tg_schemas::price::{MODELS, ROWS, is_local};
+use tg_schemas::price::{MODELS, ROWS, is_local, is_reported};
 
 use crate::engine::cost::{Cost, Price};
 use crate::engine::decision::Usage;
@@ -26,7 +26,7 @@ pub(crate) fn cost(cx: &Cx, model: &str, usage: &Usage, told: Option<u64>) -> Co
     let count = |tokens: i64| u64::try_from(tokens).unwrap_or(0);
     let (input, output) = (count(usage.in_token), count(usage.out_token));
     match price(cx, model) {
-        Some(price) if input + output > 0 => {
+        Some(price) if is_reported(input) => {
             Cost::priced(price.nanodollars(input, output, count(usage.cache_read)))
         }
         _ if costs_nothing(cx, model) => Cost::local(),

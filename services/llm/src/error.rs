@@ -271,7 +271,7 @@ impl From<LlmError> for Error {
 mod tests {
     use super::*;
 
-    /// 95: whoever asks an agent is told so by a code of its own.
+    /// 95: callers of an agent read it as a code of its own.
     #[test]
     fn line_095_a_window_that_is_too_small_is_known_by_its_words() {
         let told = |error: LlmError| tg_compaction::is_small(&Error::from(error).message);

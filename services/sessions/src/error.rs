@@ -67,7 +67,7 @@ pub enum SessionsError {
     NoMemory,
     /// A later message took the place of this turn.
     Interrupted,
-    /// The agent did not answer. Of what it says only the kind is told, and the pause that it names.
+    /// The agent did not answer. Of what it says only the kind is reported, and the pause that it names.
     Unanswered(Error),
     /// The mesh or the store failed.
     Failed(Error),

@@ -1,4 +1,4 @@
-//! What was said in sessions, as their agents are told it, kept in memory from turn to turn: a turn reads only what came since the
+//! What was said in sessions, as their agents are sent it, kept in memory from turn to turn: a turn reads only what came since the
 //! one before. Messages are only ever added. So what was read holds as long as its last message is there, and no more messages are
 //! replaced by a summary than were then. What is not kept here is read anew.
 
@@ -33,7 +33,7 @@ pub(crate) struct Past {
     replaced: i64,
     /// Number and id of the last message; 0: there is none.
     last: (i64, String),
-    /// Bytes of each message, and what the agent is told of it.
+    /// Bytes of each message, and what the agent is sent of it.
     said: VecDeque<(usize, Option<Arc<Said>>)>,
 }
 
@@ -127,7 +127,7 @@ impl Past {
         })
     }
 
-    /// What the agent is told, the oldest first.
+    /// What the agent is sent, the oldest first.
     pub(crate) fn told(&self) -> impl Iterator<Item = Said> + '_ {
         let told = self.said.iter().filter_map(|(_, said)| said.as_deref());
         told.cloned()

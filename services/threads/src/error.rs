@@ -2,7 +2,7 @@
 
 use tg_schemas::{Error, ErrorCode};
 
-/// Wire type of what a sender from outside is told of a message that was not processed.
+/// Wire type of the reply to a sender from outside whose message was not processed.
 const HUH: &str = "request-error";
 
 /// Why a request is not done.

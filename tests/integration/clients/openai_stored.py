@@ -70,6 +70,25 @@ def deleted(api):
     fails("of a model", openai.BadRequestError, "validation_error", model)
 
 
+def repeated(api):
+    """The same request id and content are the same response, of a client that lost the first answer."""
+    own = {"X-Request-Id": "stored-again"}
+    create = lambda text: api.responses.create(model=AGENT, input=text, extra_headers=own)
+    first, again = create("Who built the lamp?"), create("Who built the lamp?")
+    shown = lambda one: (one.id, one.created_at, one.output_text, one.conversation.id)
+    same("again", shown(again), shown(first))
+    with api.responses.stream(model=AGENT, input="Who built the lamp?", extra_headers=own) as events:
+        for _ in events:
+            pass
+        streamed = events.get_final_response()
+    same("streamed again", shown(streamed), shown(first))
+    other = create("Good night.")
+    same("another text", other.conversation.id == first.conversation.id, False)
+    for _ in range(2):
+        api.responses.delete(first.id, extra_headers=own)
+    fails("deleted by another request", openai.NotFoundError, "not_found", lambda: api.responses.delete(first.id))
+
+
 def cancelled(api):
     events = iter(api.responses.create(model=AGENT, input="Say nothing", stream=True))
     begun = next(events)
@@ -84,7 +103,7 @@ def cancelled(api):
 
 def main():
     api = client()
-    for work in (followed, deleted, cancelled):
+    for work in (followed, deleted, repeated, cancelled):
         try:
             work(api)
         except Exception:

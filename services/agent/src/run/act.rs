@@ -125,7 +125,7 @@ impl StepExecution {
         Ok((seen, promised, next))
     }
 
-    /// What is told of an observation, behind the entries of the decision, and all entries of the step.
+    /// What is sent of an observation, behind the entries of the decision, and all entries of the step.
     fn returned(
         &self,
         decision: &Decision,

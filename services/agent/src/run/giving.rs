@@ -169,7 +169,7 @@ impl StepExecution {
         }
     }
 
-    /// Opens a task and has it begin, unless it is there. The digits by which a new one is told, or why there is none.
+    /// Opens a task and has it begin, unless it is there. The digits that name a new one, or why there is none.
     pub(super) async fn begin_task(&self, given: Given, work: Work) -> Said {
         let task: String = given.row.id.chars().take(GIVEN).collect();
         let ledger = self.ledger().await?;

@@ -70,7 +70,7 @@ fn by_agents(graph: Graph, reports: bool) -> Work {
     })
 }
 
-/// The results of all tasks, once each is over.
+/// The results of all tasks, once each is over; where none succeeded, why.
 async fn work(
     agent: &Arc<Agent>,
     mut cx: Cx,
@@ -112,7 +112,10 @@ async fn work(
     stop.cancel();
     let ended = async { while going.next().await.is_some() {} };
     let _ = tokio::time::timeout(STOP_TIMEOUT, ended).await;
-    Ok(graph.told())
+    match graph.fault() {
+        Some(fault) => Err(fault),
+        None => Ok(graph.told()),
+    }
 }
 
 /// What came of a task of the graph, by its place.

@@ -2,7 +2,7 @@
 //!
 //! `route` settles by which pattern, as `routers` has it from configuration · `step` begins steps, at once or from their
 //! records · `execution` takes one step · `think` asks the model, `compact` what it is shown of earlier steps · `plan` has it plan ahead · `subagents` splits a question, `delegate` gives work
-//! to other agents, `giving` gives it without waiting, `graphs` gives several that depend on each other, `tasking` is what is not waited for, with what this process knows of it in `tasks`, `announce` tells what came of it, `program` has a program do it, `fan_in` waits for the runs that they are, within `slots`,
+//! to other agents, `giving` gives it without waiting, `graphs` gives several that depend on each other, `tasking` is what is not waited for, with what this process knows of it in `tasks`, `announce` announces what came of it, `program` has a program do it, `fan_in` waits for the runs that they are, within `slots`,
 //! `went` is what a subagent's step gives to that · `texts` is what a step leaves in the library, `entries` what in the trace · `act` uses the tool, `together` several side by side, `calling` is one call, `again` when a call is repeated, `ready` what it is made with, `confirm` asks the user before, `hooks` the flow ·
 //! `guard` breaks loops · `polls` has a poll wait · `budget` ends what takes too much, `ahead` reserves for the next step, `stopped` is how, `outside` are calls that no run makes · `ids` are those of new runs · `recorded` is
 //! whether it may say what it thinks · `leases` is what this process knows of steps under way · `agent` is what all share ·

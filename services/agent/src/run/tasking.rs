@@ -51,7 +51,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Who is told what comes of it.
+    /// Who is sent what comes of it.
     pub(super) fn told(&self) -> Parent<'_> {
         Parent {
             workspace: &self.row.workspace,

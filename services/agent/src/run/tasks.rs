@@ -16,7 +16,7 @@ use crate::error::AgentError;
 use crate::sessions::Sessions;
 use crate::store::{Ledger, TaskEnd, TaskStatus};
 
-/// A session is told of progress once in this time.
+/// A session is notified of progress once in this time.
 const REPORT_PAUSE: Duration = Duration::from_secs(5);
 
 /// A task, or a session, of a workspace.
@@ -31,7 +31,7 @@ pub(crate) struct Tasks {
     pub(super) places: Semaphore,
     /// Bounded by the tasks that may be open.
     under_way: Mutex<HashMap<Key, CancellationToken>>,
-    /// When sessions were last told of progress, of the last seconds.
+    /// When sessions were last notified of progress, of the last seconds.
     reported: Mutex<HashMap<Key, Instant>>,
 }
 
@@ -46,7 +46,7 @@ impl Tasks {
         }
     }
 
-    /// Whether a session may be told of progress now. If so, it counts as told.
+    /// Whether a session may be notified of progress now. If so, it counts as notified.
     pub(super) fn may_report(&self, workspace: &str, session: &str) -> bool {
         let now = Instant::now();
         let mut reported = self.reported.lock();

@@ -1,8 +1,9 @@
 //! The doors of agents and sessions: what makes a request, statuses, headers, and errors in the words of the surface.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tg_gateway::AuthMode;
 use tg_schemas::msg::{OperationRequest, OperationResponse};
@@ -34,7 +35,7 @@ fn done(data: Value) -> OperationResponse {
 pub fn sessions(
     ended: Arc<watch::Sender<usize>>,
 ) -> Arc<Played<OperationRequest, OperationResponse>> {
-    let gone = AtomicBool::new(false);
+    let gone = Gone::default();
     Played::new(
         move |cx, ask: OperationRequest| -> Result<Play<OperationResponse>, Error> {
             if ask.operation == "cancel-turn" {
@@ -52,10 +53,13 @@ pub fn sessions(
             let session = ask.request.get("session_id").and_then(Value::as_str);
             let says = |field: &str| ask.request.get(field) == Some(&json!(true));
             let (streaming, takes_empty) = (says("streaming"), says("takes_empty"));
+            if let Some(told) = deleted(&gone, &ask, cx.request()) {
+                return Ok(vec![told].into());
+            }
             match session {
                 Some(THREAD) => return Ok(in_thread(&ask).into()),
                 Some(BUSY) => return Ok(in_busy(&ask).into()),
-                Some(MUTE) => return Ok(in_mute(&ask, &gone).into()),
+                Some(MUTE) => return Ok(in_mute(&ask).into()),
                 Some(SLOW) if ask.operation == "send-message" => {
                     let mut told = begun();
                     told.truncate(1);
@@ -129,6 +133,36 @@ pub fn sessions(
     )
 }
 
+/// Sessions that were deleted, each with the request that did it.
+type Gone = Mutex<BTreeMap<String, Option<String>>>;
+
+/// Notes that a session is deleted. Of one that was, the answer: the request that did it succeeds again, and no other finds it.
+fn deleted(
+    gone: &Gone,
+    ask: &OperationRequest,
+    request: Option<&str>,
+) -> Option<OperationResponse> {
+    let session = ask.request.get("session_id").and_then(Value::as_str);
+    let session = session.filter(|id| [THREAD, MUTE].contains(id))?;
+    let deletes = ask.operation == "delete-session";
+    let by = gone.lock().get(session).cloned();
+    match by {
+        Some(by) if deletes && by.as_deref() == request => Some(done(json!({}))),
+        Some(_) => Some(OperationResponse {
+            error: Some(Error::new(ErrorCode::NotFound, "m")),
+            failure: object(json!({"code": "session_not_found", "message": "m"})),
+            last: true,
+            ..OperationResponse::default()
+        }),
+        None if deletes => {
+            let by = request.map(str::to_owned);
+            gone.lock().insert(session.to_owned(), by);
+            None
+        }
+        None => None,
+    }
+}
+
 /// A session whose turn does not end.
 const SLOW: &str = "slow";
 
@@ -188,22 +222,17 @@ fn in_busy(ask: &OperationRequest) -> Vec<OperationResponse> {
 /// A session that keeps no message.
 const MUTE: &str = "mute";
 
-/// What happens in it until it is deleted.
-fn in_mute(ask: &OperationRequest, gone: &AtomicBool) -> Vec<OperationResponse> {
-    let refused = |code, name: &str| OperationResponse {
-        error: Some(Error::new(code, "m")),
-        failure: object(json!({"code": name, "message": "m"})),
-        last: true,
-        ..OperationResponse::default()
-    };
+/// What happens in it.
+fn in_mute(ask: &OperationRequest) -> Vec<OperationResponse> {
     vec![match ask.operation.as_str() {
-        _ if gone.load(Ordering::SeqCst) => refused(ErrorCode::NotFound, "session_not_found"),
         "get-session" => done(json!({"id": MUTE, "agent": "mute"})),
-        "delete-session" => {
-            gone.store(true, Ordering::SeqCst);
-            done(json!({}))
-        }
-        _ => refused(ErrorCode::BadRequest, "llm_credential_missing"),
+        "delete-session" => done(json!({})),
+        _ => OperationResponse {
+            error: Some(Error::new(ErrorCode::BadRequest, "m")),
+            failure: object(json!({"code": "llm_credential_missing", "message": "m"})),
+            last: true,
+            ..OperationResponse::default()
+        },
     }]
 }
 

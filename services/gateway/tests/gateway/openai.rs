@@ -87,9 +87,10 @@ pub fn chats(
             model: Some("one".into()),
             cost: (said == "dear").then_some(0.125),
             usage: Some(ChatUsage {
-                input: 3,
+                input: if said == "uncounted" { 0 } else { 3 },
                 output: 2,
                 total: 5,
+                estimated: said == "uncounted",
                 ..ChatUsage::default()
             }),
             ..end()
@@ -269,6 +270,10 @@ async fn costs_are_told_as_they_are_known(place: Place) {
     world.put(row, Some(price)).await;
     assert_eq!(headers("hi").await, told(["table", "0.023", "0.0115"]));
     assert_eq!(headers("dear").await, told(["upstream", "0.125", "0.0625"]));
+    // A price needs tokens that the provider reported.
+    assert_eq!(headers("uncounted").await, told(["local", "0", "0"]));
+    world.put(("default", "llm-model", "one"), None).await;
+    assert_eq!(headers("uncounted").await, told(["unknown", "", ""]));
 }
 
 async fn what_was_used_is_told_to_who_may_know(place: Place) {

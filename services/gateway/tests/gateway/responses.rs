@@ -215,11 +215,11 @@ async fn a_response_that_cannot_begin_leaves_no_session(place: Place) {
     }
 }
 
-/// A client may send one request id with all its requests.
+/// A client may send one request id with all its requests. The same request again is the same response.
 async fn responses_of_one_request_id_have_sessions_of_their_own(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let mut sessions = Vec::new();
-    for input in ["x", "y"] {
+    for input in ["x", "y", "x"] {
         let request = world.http.post(world.url(RESPONSES));
         let request = request.bearer_auth("tg_admin").header("x-request-id", "r");
         let request = request.json(&json!({"model": "agent/fresh", "input": input}));
@@ -230,10 +230,32 @@ async fn responses_of_one_request_id_have_sessions_of_their_own(place: Place) {
         sessions.push(session.unwrap_or_else(|| panic!("{told}")).to_owned());
     }
     assert_ne!(sessions[0], sessions[1]);
+    assert_eq!(sessions[0], sessions[2]);
+}
+
+/// The request that deleted a response succeeds again, and another one finds none.
+async fn a_response_is_deleted_again_under_the_same_request_id(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let delete = async |id: &str| {
+        let request = world
+            .http
+            .delete(world.url(&format!("{RESPONSES}/{FIRST}")));
+        let request = request.bearer_auth("tg_admin").header("x-request-id", id);
+        let response = request.timeout(BOUND).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap())
+    };
+    let deleted = json!({"id": FIRST, "object": "response", "deleted": true});
+    for _ in 0..2 {
+        assert_eq!(delete("r").await, (200, deleted.clone()));
+    }
+    let (status, told) = delete("other").await;
+    assert_eq!((status, &told["error"]["code"]), (404, &json!("not_found")));
 }
 
 on_both_buses!(
     responses_of_one_request_id_have_sessions_of_their_own,
+    a_response_is_deleted_again_under_the_same_request_id,
     a_response_that_cannot_begin_leaves_no_session,
     a_whole_response_has_no_more_time_than_other_answers,
     a_response_of_an_agent_of_a_file_is_a_turn_that_others_follow,

@@ -159,7 +159,7 @@ fn bad(frames: u64) -> [u64; 7] {
     [1, 77, 499, 500, 501, 777, frames]
 }
 
-/// What an import of so many frames is told names the seven, each with a reason, and no other.
+/// What is reported of an import of so many frames names the seven, each with a reason, and no other.
 fn names_the_seven(told: &Value, frames: u64, kind: &str) {
     let count = |name: &str| told[name].as_u64().unwrap_or_default();
     let counts = ["received", "stored", "refused", "unconfirmed", "failed"].map(count);

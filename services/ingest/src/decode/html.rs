@@ -116,7 +116,7 @@ mod tests {
             text(more),
             "| Ada |  |\n| --- | --- |\n| a | b |\n| 1 | 2 |\n| sum | 3 |"
         );
-        // What spans rows is told in each, and the columns behind it stay theirs.
+        // What spans rows is written in each, and the columns behind it stay theirs.
         let spanned = "<table><tr><th>Land<th>City<th>People<tr><td rowspan=2>France<td>Paris<td>2\
                        <tr><td>Lyon<td>1<tr><td>Spain<td>Madrid<td>3</table>";
         assert_eq!(

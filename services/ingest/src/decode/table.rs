@@ -10,7 +10,7 @@ use super::page::parent;
 
 /// Most columns and rows that one cell spans here.
 const SPAN: usize = 100;
-/// Characters of a text that is told again in each row that it spans; of a longer one the column stays empty there.
+/// Characters of a text that is written again in each row that it spans; of a longer one the column stays empty there.
 const LABEL: usize = 100;
 
 /// What a cell of data does not hold.

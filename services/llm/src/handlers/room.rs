@@ -13,7 +13,7 @@ use crate::provider_client::ProviderClient;
 
 /// Config types that are watched for it.
 pub(crate) const WATCHED: &[&str] = &[MODEL_TYPE];
-/// Models of which it is remembered that they were warned of.
+/// Warnings of which it is remembered that they were logged.
 const KEEP: usize = 1024;
 
 /// What is known of the windows of models.
@@ -21,7 +21,7 @@ const KEEP: usize = 1024;
 pub(crate) struct Rooms {
     /// Tokens that any model reads at once, where nothing else is said; 0: nothing is.
     pub(crate) usual: u64,
-    /// Warned of in this process.
+    /// Models, and faults of their rows, that this process has logged.
     warned: Mutex<BTreeSet<String>>,
 }
 
@@ -65,10 +65,14 @@ impl Rooms {
     /// Whether a model may be asked.
     fn fits(&self, cx: &Cx, client: &ProviderClient, model: &str) -> Result<(), LlmError> {
         let row = cx.config().get(cx.workspace(), MODEL_TYPE, model);
-        let own = row.and_then(|row| {
-            let told = said(&row);
-            told.inspect_err(|fault| warn_of!(cx, model, fault, "what is said of a model"))
-                .ok()
+        let own = row.and_then(|row| match said(&row) {
+            Ok(window) => Some(window),
+            Err(fault) => {
+                if self.is_new(&format!("{}/{model}: {fault}", cx.workspace())) {
+                    warn_of!(cx, model, fault, "the row of a model cannot be read");
+                }
+                None
+            }
         });
         let window = window(own, client.client.window(model), Some(self.usual));
         match room(window) {
@@ -83,9 +87,9 @@ impl Rooms {
         }
     }
 
-    fn is_new(&self, model: &str) -> bool {
+    fn is_new(&self, what: &str) -> bool {
         let mut warned = self.warned.lock();
-        warned.len() < KEEP && warned.insert(model.to_owned())
+        warned.len() < KEEP && warned.insert(what.to_owned())
     }
 }
 

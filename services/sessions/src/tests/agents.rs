@@ -250,7 +250,7 @@ async fn line_095_a_model_that_reads_too_little_is_not_asked(place: Place) {
     world.send(&session, "x").await.unwrap();
 }
 
-/// All models rest, which the agent tells with the shortest pause.
+/// All models rest, which the agent reports with the shortest pause.
 async fn line_109_an_agent_whose_models_rest_is_told_with_the_pause(place: Place) {
     let world = World::start(&place).await;
     world.answers(|_| Err(Error::new(ErrorCode::Unavailable, "resting").after(90)));

@@ -71,7 +71,7 @@ async fn line_013_the_second_turn_knows_the_first(place: Place) {
     assert_eq!(all[1].usage.map(|used| used.total), Some(7));
 }
 
-/// What the agent was told with the last question.
+/// What the agent was sent with the last question.
 fn framing(world: &World) -> String {
     let asked = world.asked();
     asked.last().expect("it was asked").framing.clone()

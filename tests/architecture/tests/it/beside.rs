@@ -351,7 +351,7 @@ const RULES: &[Rule] = &[
             ),
             (
                 "services/agent/src/run/tasks.rs",
-                "tasks under way, which the ledger bounds, and sessions that were told of them in the last seconds",
+                "tasks under way, which the ledger bounds, and sessions that were notified of them in the last seconds",
             ),
             (
                 "services/graph/src/store/embedded/sight.rs",

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use crate::world::{Bus, on_both_buses, post, up};
 
 const BOUND: Duration = Duration::from_secs(60);
-/// Before a request that was told to come again later comes again.
+/// Before a request that was asked to come again later comes again.
 const PAUSE: Duration = Duration::from_millis(100);
 const JSON: &str = "application/json";
 /// The id of the document, and the name of all else.

@@ -348,6 +348,21 @@ impl Graph {
         self.states.iter().all(|state| state.status.is_settled())
     }
 
+    /// Why nothing came of it; `None`: a task succeeded.
+    pub fn fault(&self) -> Option<String> {
+        let all = self.nodes.iter().zip(&self.states);
+        let mut faults = Vec::new();
+        for (node, state) in all {
+            if state.status == Status::Success {
+                return None;
+            }
+            let error = state.error.as_deref().unwrap_or_default();
+            faults.push(format!("{} ({}): {error}", node.id, state.status.as_str()));
+        }
+        let faults = format!("no task succeeded: {}", faults.join("; "));
+        Some(cut(&faults, MAX_RESULT))
+    }
+
     /// The result as the caller reads it: how many there are, all of them as JSON, and each once more to be read.
     pub fn told(&self) -> String {
         let most = MAX_RESULT.min(MAX_OUTPUTS / self.nodes.len().max(1));

@@ -100,6 +100,18 @@ async fn line_039_costs_of_several_sources_are_mixed_and_a_local_model_costs_not
     }
 }
 
+/// As of a call at the endpoints for models: a price needs tokens that the provider reported.
+async fn line_039_a_call_without_a_reported_usage_has_no_price(place: Place) {
+    let local = priced();
+    local.put("llm-model", "scripted", r#"{"local": true}"#);
+    for (config, usd, source) in [(priced(), None, "unknown"), (local, Some(0.0), "local")] {
+        let script = vec![Say::Uncounted(END)];
+        let world = self::world(&place.another().await, script, config, 0.0).await;
+        let chunks = world.run(&question("q", false)).await;
+        assert_eq!(chunks.last().unwrap().cost, cost(usd, None, source, 1));
+    }
+}
+
 /// The calls of subagents and of tools that ask a model are among them, also of a run that fails.
 async fn all_that_was_asked_counts(place: Place) {
     let script = vec![Say::Text(r#"["a?", "b?"]"#), Say::Text("both")];
@@ -174,6 +186,7 @@ tg_testkit::on_both_buses!(
     an_answer_says_its_tokens_and_their_price,
     line_038_what_the_provider_says_of_three_calls_is_summed_up,
     line_039_costs_of_several_sources_are_mixed_and_a_local_model_costs_nothing,
+    line_039_a_call_without_a_reported_usage_has_no_price,
     all_that_was_asked_counts,
     line_037_an_answer_lists_the_calls_that_were_made_for_it,
     it_is_told_again,

@@ -378,6 +378,28 @@ async fn a_graph_that_is_not_waited_for_is_announced(place: Place) {
     assert!(row.session.starts_with("orchestrator:"), "{row:?}");
 }
 
+/// As of one task: it is announced and listed as failed, with the reason.
+async fn a_graph_of_which_no_task_succeeds_has_failed(place: Place) {
+    let tasks = json!([task("A", "a?", &[]), task("B", "b?", &["A"])]);
+    let script = vec![dispatches(&tasks), Say::Text("Final Answer: others do it")];
+    let world = at_once_world(&place, script).await;
+    let mut tap = announcements(&world).await;
+    for question in ["a?", "b?"] {
+        let away = Error::new(ErrorCode::Provider, "away");
+        give(&world, question, [Say::Fail(away)]);
+    }
+    world.run(&question("q", false)).await;
+    let fault = "no task succeeded: A (failed): away; B (failed): away";
+    let all = until(&world, 1, |task| task.status == TaskStatus::Failed).await;
+    assert_eq!((all[0].error.as_str(), all[0].result.as_str()), (fault, ""));
+    let mut notice = heard(&mut tap).await;
+    while notice.kind != "announce" {
+        notice = heard(&mut tap).await;
+    }
+    let announced = format!("**dispatch**\n\nThe task failed: {fault}");
+    assert_eq!(notice.text, announced);
+}
+
 /// Line 118 of a graph: what is under way ends with it.
 async fn a_graph_that_is_not_waited_for_is_cancelled(place: Place) {
     let tasks = json!([task("A", "a?", &[]), task("B", "b?", &["A"])]);
@@ -399,6 +421,7 @@ async fn a_graph_that_is_not_waited_for_is_cancelled(place: Place) {
 
 tg_testkit::on_both_buses!(
     a_graph_that_is_not_waited_for_is_announced,
+    a_graph_of_which_no_task_succeeds_has_failed,
     a_graph_that_is_not_waited_for_is_cancelled,
     line_119_two_go_side_by_side_and_the_third_after_both,
     line_120_a_graph_that_cannot_be_done_starts_nothing,

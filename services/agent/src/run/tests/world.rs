@@ -47,6 +47,8 @@ pub enum Say {
     Thinks(&'static str, &'static str),
     /// Replies, and says what that cost in dollars, and that most of what it read was kept.
     Costs(&'static str, f64),
+    /// Replies, and its provider reports no tokens: those that it wrote are guessed.
+    Uncounted(&'static str),
 }
 
 /// Prompts by which runs plan, answer from what they found and sum up: the model replies by the script.
@@ -389,6 +391,18 @@ fn of_its_own(goals: &Goals, terms: &Terms) -> Option<Say> {
     goals.get_mut(text("question").or_else(goal)?)?.pop_front()
 }
 
+/// The last part of a reply.
+fn last(text: &str) -> PromptResponse {
+    PromptResponse {
+        text: text.to_owned(),
+        end_of_stream: true,
+        in_token: Some(100),
+        out_token: Some(10),
+        model: Some("scripted".into()),
+        ..PromptResponse::default()
+    }
+}
+
 /// Plays the prompt service with a model behind it, which notes what it is asked. Templates for JSON have the reply
 /// given as an object. The pattern that it selects stands in the scripts of questions, under the prompt's own name.
 fn model(
@@ -397,14 +411,6 @@ fn model(
     goals: Goals,
 ) -> Arc<Played<PromptRequest, PromptResponse>> {
     let script = Mutex::new(script.into_iter().collect::<VecDeque<_>>());
-    let last = |text: &str| PromptResponse {
-        text: text.to_owned(),
-        end_of_stream: true,
-        in_token: Some(100),
-        out_token: Some(10),
-        model: Some("scripted".into()),
-        ..PromptResponse::default()
-    };
     let pieces = |text: &str| -> Vec<PromptResponse> {
         let chars: Vec<char> = text.chars().collect();
         let pieces = chars.chunks(7).map(|piece| PromptResponse {
@@ -463,6 +469,11 @@ fn model(
             Say::Costs(text, dollars) => Ok(PromptResponse {
                 cost: Some(dollars),
                 cache_read: Some(60),
+                ..last(text)
+            }
+            .into()),
+            Say::Uncounted(text) => Ok(PromptResponse {
+                in_token: Some(0),
                 ..last(text)
             }
             .into()),

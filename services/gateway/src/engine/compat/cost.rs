@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tg_schemas::operations::decimal;
+use tg_schemas::price::is_reported;
 pub(crate) use tg_schemas::price::{MODELS, Price, ROWS as PRICES, is_local};
 
 /// The source of a cost that is not known.
@@ -9,10 +10,11 @@ const UNKNOWN: &str = "unknown";
 /// The sources of a cost that is known, at least in part.
 const KNOWN: &[&str] = &["upstream", "table", "local", "mixed"];
 
-/// Dollars of a call, by its usage.
-fn of(price: Price, usage: &Value) -> f64 {
+/// Dollars of a call, by its usage; `None`: its provider reported none.
+fn of(price: Price, usage: &Value) -> Option<f64> {
     let tokens = |key: &str| usage[key].as_u64().unwrap_or(0);
-    price.of(tokens("input"), tokens("output"), tokens("cache_read"))
+    let input = tokens("input");
+    is_reported(input).then(|| price.of(input, tokens("output"), tokens("cache_read")))
 }
 
 /// The names of all headers that say what a call cost.
@@ -40,9 +42,10 @@ impl Cost {
         usage: &Value,
         rate: f64,
     ) -> Self {
-        let (source, dollars) = match (told, price) {
+        let priced = price.and_then(|price| of(price, usage));
+        let (source, dollars) = match (told, priced) {
             (Some(told), _) if told.is_finite() && told >= 0.0 => ("upstream", Some(told)),
-            (_, Some(price)) => ("table", Some(of(price, usage))),
+            (_, Some(priced)) => ("table", Some(priced)),
             (_, None) if is_local => ("local", Some(0.0)),
             (_, None) => (UNKNOWN, None),
         };
@@ -161,6 +164,18 @@ mod tests {
         let source = |told, price| Cost::of(told, price, true, &usage, 0.0).json();
         assert_eq!(source(None, price)["source"], "table");
         assert_eq!(source(Some(0.5), price)["source"], "upstream");
+    }
+
+    #[test]
+    fn line_045_a_call_without_a_reported_usage_has_no_price() {
+        let price = Price::read(r#"{"input_price": 1, "output_price": 1}"#);
+        let guessed = json!({"input": 0, "output": 2, "total": 2, "estimated": true});
+        let unknown = json!({"source": "unknown", "sub_calls": 1});
+        let free = json!({"source": "local", "sub_calls": 1, "usd": "0"});
+        for usage in [&Value::Null, &guessed] {
+            let of = |is_local| Cost::of(None, price, is_local, usage, 0.0).json();
+            assert_eq!((of(false), of(true)), (unknown.clone(), free.clone()));
+        }
     }
 
     #[test]

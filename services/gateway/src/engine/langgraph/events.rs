@@ -18,13 +18,13 @@ pub(crate) struct Told {
     agent: String,
     /// How often pieces were taken back. What follows is another message: clients join pieces by the id.
     resets: usize,
-    /// The message that is being written, where it is told whole; no longer than an answer of a model may be.
+    /// The message that is being written, where it is sent whole; no longer than an answer of a model may be.
     written: String,
-    /// How much of it was told.
+    /// How much of it was sent.
     shown: usize,
 }
 
-/// A message is told anew once a sixteenth of it is new, so that a long one takes at most 17 times its bytes.
+/// A message is sent anew once a sixteenth of it is new, so that a long one takes at most 17 times its bytes.
 const NEW: usize = 16;
 
 /// An event.
@@ -129,7 +129,7 @@ impl Told {
         }
     }
 
-    /// Takes a piece of the message that is being written, and tells that as far as it is written.
+    /// Takes a piece of the message that is being written, and sends that as far as it is written.
     fn write(&mut self, piece: &str) -> Vec<Bytes> {
         let length = self.written.len() + piece.len();
         if piece.is_empty() || length > limits::MODEL_TEXT {
@@ -240,7 +240,7 @@ mod tests {
             (name.as_str(), &partial[0]["content"], &partial[0]["id"]),
             ("messages/partial", &json!("abc"), &json!("run-r"))
         );
-        // A long one is told anew only where much of it is new.
+        // A long one is sent anew only where much of it is new.
         let long = "x".repeat(1_000);
         assert_eq!(told.take("token", &token(&long)).len(), 1);
         assert!(told.take("token", &token("y")).is_empty());

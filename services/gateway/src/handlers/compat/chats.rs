@@ -187,6 +187,7 @@ async fn completed<D: Dialect>(
         }
         Asks::Kept(begun) => {
             head.id = begun.id;
+            head.created = begun.created.unwrap_or(head.created);
             dialect.keep(begun.place);
             // Whoever reads events learns the id at once, by which the turn can be cancelled.
             let first = asked.streaming.then(|| (Body::new(), false));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tg_mesh::clock;
 use tg_schemas::operations::{
     CancelTurn, CompactStrategy, CreateSession, FailureCode, NewSession, Object, SendMessage,
-    SentMessage, Session,
+    SentMessage, Session, SessionMessage,
 };
 
 use super::{of_sessions, part, told};
@@ -25,6 +25,8 @@ use crate::running::Running;
 pub(super) struct Begun {
     /// What the id of the response has behind its prefix.
     pub(super) id: String,
+    /// Seconds since 1970, where the session says when it kept the message.
+    pub(super) created: Option<i64>,
     pub(super) place: Kept,
     pub(super) running: Running,
 }
@@ -36,13 +38,13 @@ pub(super) async fn begun(
     wish: &Wish,
     said: &str,
 ) -> Result<Option<Begun>, CompatError> {
-    let Some((session, is_new)) = session(caller, agent, wish).await? else {
+    let Some((session, is_own)) = session(caller, agent, wish, said).await? else {
         return Ok(None);
     };
-    let (message, running) = match sent(caller, agent, &session.id, said).await {
+    let (message, created, running) = match sent(caller, agent, &session.id, said).await {
         Ok(kept) => kept,
         Err(fault) => {
-            if is_new {
+            if is_own && is_empty(caller, &session.id).await {
                 // Nobody was given its id. Where it cannot be deleted either, it stays empty.
                 let _ = caller.remove(&session.id).await;
             }
@@ -52,6 +54,7 @@ pub(super) async fn begun(
     let place = place(caller, session).await;
     Ok(Some(Begun {
         id: kept::id(&place, &message),
+        created,
         place: Kept {
             session: place,
             previous: wish.previous.clone(),
@@ -60,13 +63,20 @@ pub(super) async fn begun(
     }))
 }
 
-/// Sends a message to a session, and waits for the session to keep it. The id of the message, and the turn that answers it.
+/// Whether nothing was said in a session. Its request may have come before, and the turn of that time be in progress.
+async fn is_empty(caller: &Caller, session: &str) -> bool {
+    let now = caller.thread(session).await;
+    now.is_ok_and(|now| now.message_count == 0)
+}
+
+/// Sends a message to a session, and waits for the session to keep it. The id of the message, when it was kept, and the turn that
+/// answers it. A message that comes again under the id of its request is the one that is kept.
 async fn sent(
     caller: &Caller,
     agent: &str,
     session: &str,
     said: &str,
-) -> Result<(String, Running), CompatError> {
+) -> Result<(String, Option<i64>, Running), CompatError> {
     let sent = SentMessage {
         name: agent.to_owned(),
         session_id: session.to_owned(),
@@ -80,12 +90,15 @@ async fn sent(
         .map_err(|failure| failed(&failure))?;
     let (first, _) =
         part(running.next().await).map_err(|fault| fault.renamed("message", "input"))?;
-    let message = first.get("data").and_then(|data| data["id"].as_str());
+    let text = |key: &str| first.get("data").and_then(|data| data[key].as_str());
     let is_kept = first
         .get("event")
         .is_some_and(|event| event == "user-message");
-    match message.filter(|_| is_kept) {
-        Some(message) => Ok((message.to_owned(), running)),
+    match text("id").filter(|_| is_kept) {
+        Some(message) => {
+            let created = text("created_at").and_then(clock::seconds_of);
+            Ok((message.to_owned(), created, running))
+        }
         None => {
             let text = "the response could not be followed";
             Err(CompatError::new(502, "upstream_error", text))
@@ -93,12 +106,13 @@ async fn sent(
     }
 }
 
-/// The session of a response: that of the one it follows, the one that is named, or a new one, which is never shortened. Also
-/// whether it is new.
+/// The session of a response: that of the one it follows, the one that is named, or one of its own, which is never shortened. Also
+/// whether it is its own.
 async fn session(
     caller: &Caller,
     agent: &str,
     wish: &Wish,
+    said: &str,
 ) -> Result<Option<(Session, bool)>, CompatError> {
     if let Some(previous) = &wish.previous {
         let (session, message) = kept::named(previous).unwrap_or_default();
@@ -127,11 +141,11 @@ async fn session(
             .map(|found| Some((found, false)))
             .map_err(|failure| or_absent(&failure, missing));
     }
+    let request = &*caller.meta.request_id;
     let new = NewSession {
         name: agent.to_owned(),
         user_id: caller.user.clone(),
-        // Without an id, all sessions that a client asks for under one request id would be the same one.
-        session_id: Some(uuid::Uuid::new_v4().to_string()),
+        session_id: Some(kept::own_session(request, &caller.user, agent, said)),
         compact_strategy: Some(CompactStrategy::Off),
         ..NewSession::default()
     };
@@ -173,13 +187,22 @@ pub(crate) async fn read_response(asked: Asked, Path(id): Path<String>) -> Respo
 /// `DELETE /v1/responses/{response_id}`: with its session, of which it is the only turn.
 pub(crate) async fn delete_response(asked: Asked, Path(id): Path<String>) -> Response {
     answered(asked, |caller| async move {
-        let found = Found::of(&caller, &id).await?;
-        if !found.alone {
-            let text = "response_id: its conversation has other responses: delete the session";
-            return Err(CompatError::new(409, "conflict", text));
+        let (session, message) = kept::named(&id).unwrap_or_default();
+        match caller.thread_now(session).await {
+            Ok(now) => {
+                let found = Found::among(now, message).ok_or_else(missing)?;
+                if !found.alone {
+                    let text =
+                        "response_id: its conversation has other responses: delete the session";
+                    return Err(CompatError::new(409, "conflict", text));
+                }
+            }
+            // The request that deleted it succeeds again: the sessions remember it.
+            Err(failure) if is(&failure, FailureCode::SessionNotFound) => {}
+            Err(failure) => return Err(failed(&failure)),
         }
-        let gone = caller.remove(&found.session).await;
-        gone.map_err(|failure| failed(&failure))?;
+        let gone = caller.remove(session).await;
+        gone.map_err(|failure| or_absent(&failure, missing()))?;
         let deleted = json!({"id": id, "object": "response", "deleted": true});
         Ok(caller.reply(&deleted).await)
     })
@@ -218,15 +241,21 @@ struct Found {
 
 impl Found {
     async fn of(caller: &Caller, id: &str) -> Result<Self, CompatError> {
-        let missing = || absent("response_id: there is no such response");
         // Who may not ask is refused first, whatever the id is like.
         let (session, message) = kept::named(id).unwrap_or_default();
         let now = caller.thread_now(session).await;
         let now = now.map_err(|failure| or_absent(&failure, missing()))?;
-        let (session, messages, busy) = now;
-        let turn = kept::turn(&messages, message).ok_or_else(missing)?;
+        Self::among(now, message).ok_or_else(missing)
+    }
+
+    /// The turn of a message in its session as that is now, which may be in progress.
+    fn among(
+        (session, messages, busy): (Session, Vec<SessionMessage>, bool),
+        message: &str,
+    ) -> Option<Self> {
+        let turn = kept::turn(&messages, message)?;
         let all = i64::try_from(messages.len()).unwrap_or(i64::MAX);
-        Ok(Self {
+        Some(Self {
             head: Head {
                 id: kept::id(&session.id, message),
                 created: clock::seconds_of(&turn.asked.created_at).unwrap_or_default(),
@@ -270,6 +299,10 @@ where
     outcome
         .await
         .unwrap_or_else(|fault| told::<Responses>(&fault, &id))
+}
+
+fn missing() -> CompatError {
+    absent("response_id: there is no such response")
 }
 
 fn absent(text: &str) -> CompatError {

@@ -16,7 +16,7 @@ const DEEPEST: usize = 1024;
 
 /// Most columns that a cell spans: Word has no more in a table.
 const COLUMNS: usize = 63;
-/// Characters of a text that is told again in each row that it spans; of a longer one the column stays empty there.
+/// Characters of a text that is written again in each row that it spans; of a longer one the column stays empty there.
 const LABEL: usize = 100;
 
 /// Notes by their kind (`f` or `e`) and id. Each is told once, where it is referred to first.

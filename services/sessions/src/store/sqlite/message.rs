@@ -10,7 +10,7 @@ use crate::store::{Answer, Asked, Began, Finished, Message, Page, Role, Span, St
 
 const COLUMNS: &str = "m.seq, m.id, m.at, m.role, coalesce(m.content, part.content, ''), m.tool_name, m.tool_calls, \
                        m.usage, m.synthetic, m.compacted, m.result";
-/// The same of what an agent is told, which is not told what a message used.
+/// The same for what an agent is sent, without what a message used.
 const OF_PAST: &str = "m.seq, m.id, m.at, m.role, coalesce(m.content, part.content, ''), m.tool_name, m.tool_calls, \
                        NULL, m.synthetic, m.compacted, m.result";
 const FROM: &str =

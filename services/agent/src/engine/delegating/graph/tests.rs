@@ -168,6 +168,7 @@ fn line_121_a_failure_that_blocks_ends_all_and_another_none() {
         ["failed", "cancelled", "cancelled", "cancelled"]
     );
     assert_eq!(graph.found(1, &found("late")), None);
+    assert!(graph.fault().is_some());
     let told = graph.told();
     for part in [
         "[task: A | agent: a | status: failed]\nERROR: away",
@@ -181,6 +182,20 @@ fn line_121_a_failure_that_blocks_ends_all_and_another_none() {
     graph.found(0, &failed());
     assert_eq!(graph.start(), Some((2, "{{A.output}}".into())));
     assert!(!graph.is_over());
+}
+
+#[test]
+fn a_graph_has_failed_where_no_task_succeeded() {
+    let tasks = json!([task("A", "a?", &[]), task("B", "b?", &[])]);
+    let mut graph = read(tasks, 5).unwrap();
+    while graph.start().is_some() {}
+    graph.found(0, &failed());
+    let mut other = graph.clone();
+    graph.found(1, &failed());
+    let fault = "no task succeeded: A (failed): away; B (failed): away";
+    assert_eq!(graph.fault().as_deref(), Some(fault));
+    other.found(1, &found("b"));
+    assert_eq!(other.fault(), None);
 }
 
 /// Lines 122 and 123.

@@ -2,6 +2,7 @@
 //! shown later.
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tg_schemas::Error;
 use tg_schemas::operations::{SessionMessage, Usage};
 
@@ -125,6 +126,20 @@ pub(crate) fn named(id: &str) -> Option<(&str, &str)> {
     (!session.is_empty() && !message.is_empty()).then_some((session, message))
 }
 
+/// The id of the session that is made for a response. A request that comes again finds that session; another user, agent or text
+/// under the same id of a request has one of its own.
+pub(crate) fn own_session(request: &str, user: &str, agent: &str, said: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in [request, user, agent, said] {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    let hash: [u8; 32] = hash.finalize().into();
+    // Ids of sessions are UUIDs.
+    let id = uuid::Builder::from_random_bytes(std::array::from_fn(|at| hash[at]));
+    id.into_uuid().hyphenated().to_string()
+}
+
 /// A turn of a session, among its newest messages.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Turn<'a> {
@@ -228,6 +243,22 @@ mod tests {
             format!("conversation: {ELSEWHERE}")
         );
         assert!(wish(json!({"store": true})).unwrap().kept_nowhere().is_ok());
+    }
+
+    #[test]
+    fn the_same_request_makes_the_same_session() {
+        let first = own_session("r", "ann", "a", "x");
+        assert_eq!(own_session("r", "ann", "a", "x"), first);
+        assert!(uuid::Uuid::parse_str(&first).is_ok());
+        for other in [
+            own_session("s", "ann", "a", "x"),
+            own_session("r", "bob", "a", "x"),
+            own_session("r", "ann", "b", "x"),
+            own_session("r", "ann", "a", "y"),
+            own_session("r", "an", "na", "x"),
+        ] {
+            assert_ne!(other, first);
+        }
     }
 
     fn said(id: &str, role: &str, content: &str) -> SessionMessage {
