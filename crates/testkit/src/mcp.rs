@@ -1,15 +1,18 @@
 //! A small MCP server over HTTP, with one session: tools that find, fail, hang, and say too much.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
+use futures::stream;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -36,6 +39,12 @@ pub struct McpServer {
     pub next: Mutex<Option<String>>,
     /// How often it was asked for them.
     pub lists: AtomicUsize,
+    /// It promises to announce changes of its list.
+    pub promises: AtomicBool,
+    /// It has the stream that it announces them on. Without it, a promise is not kept.
+    pub streams: AtomicBool,
+    /// Notify it to announce a change, at the latest to the next client that opens the stream.
+    pub changed: Notify,
     /// What `document` answers with.
     pub texts: Mutex<BTreeMap<String, String>>,
     /// Where the tool `again` asks an agent in its turn, as deep as it is told; it answers with the status and the reply.
@@ -61,7 +70,7 @@ impl McpServer {
             address: listener.local_addr()?.to_string(),
             ..Self::default()
         });
-        let one = post(take).delete(async || StatusCode::OK);
+        let one = post(take).get(announce).delete(async || StatusCode::OK);
         let routes = Router::new().route("/mcp", one).with_state(server.clone());
         tokio::spawn(async move { axum::serve(listener, routes).await });
         Ok(server)
@@ -139,6 +148,20 @@ async fn asked_again(url: &str, depth: &str) -> String {
     asked.await.unwrap_or_else(|error| error.to_string())
 }
 
+/// The stream of its announcements.
+async fn announce(State(server): State<Arc<McpServer>>) -> Response {
+    if !server.streams.load(Ordering::SeqCst) {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    let events = stream::unfold(server, |server| async move {
+        server.changed.notified().await;
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        Some((Ok::<_, Infallible>(format!("data: {note}\n\n")), server))
+    });
+    let kind = (CONTENT_TYPE, "text/event-stream");
+    ([kind], Body::from_stream(events)).into_response()
+}
+
 async fn take(
     State(server): State<Arc<McpServer>>,
     headers: HeaderMap,
@@ -154,7 +177,7 @@ async fn take(
             server.opened.fetch_add(1, Ordering::SeqCst);
             json!({
                 "protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {}},
+                "capabilities": {"tools": {"listChanged": server.promises.load(Ordering::SeqCst)}},
                 "serverInfo": {"name": "fake", "version": "1"},
             })
         }

@@ -190,6 +190,32 @@ async fn a_list_is_asked_for_again_when_it_has_changed(place: Place) {
     assert_eq!(server.lists.load(Ordering::SeqCst), 2, "a page each");
 }
 
+/// Without the announcements the last of these lists would come after two minutes.
+async fn a_server_at_an_address_announces_changes_of_its_list(place: Place) {
+    let server = McpServer::start().await.unwrap();
+    server.promises.store(true, Ordering::SeqCst);
+    server.streams.store(true, Ordering::SeqCst);
+    let web = [("web", json!({"url": server.url()}))];
+    let programs = json!({"small": small(json!({}))});
+    let system = System::with(&place, programs, json!({}), &web).await;
+    let mut all = Vec::new();
+    let announced = async {
+        for name in ["a", "b", "c"] {
+            all.push(json!({"name": name, "inputSchema": {"type": "object"}}));
+            *server.listed.lock() = vec![all.clone()];
+            if all.len() > 1 {
+                server.changed.notify_one();
+            }
+            while system.list("web").await.unwrap().len() < all.len() {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+    };
+    within(announced).await;
+    assert_eq!(server.lists.load(Ordering::SeqCst), 3);
+    assert_eq!(server.opened.load(Ordering::SeqCst), 1);
+}
+
 async fn a_program_has_what_it_is_given_and_nothing_of_the_services_own(place: Place) {
     let programs = json!({"small": small(json!({"KEY": "env:CARGO_PKG_NAME"}))});
     let system = System::start(&place, programs, json!({})).await;
@@ -280,6 +306,7 @@ async fn a_program_ends_with_the_service(place: Place) {
 tg_testkit::on_both_buses!(
     a_program_is_listed_called_and_told_of_cancellations,
     a_list_is_asked_for_again_when_it_has_changed,
+    a_server_at_an_address_announces_changes_of_its_list,
     a_program_has_what_it_is_given_and_nothing_of_the_services_own,
     no_workspace_starts_what_is_not_listed_for_it,
     a_program_that_nobody_uses_is_ended_with_all_that_it_started,

@@ -87,6 +87,19 @@ def thoughts(api):
     same("a thought that was asked for", [block.type for block in asked.content], ["thinking", "text"])
 
 
+def agents(api):
+    """An agent of the system answers as a model does: it uses its own tool."""
+    own = {"model": "agent/default", "max_tokens": 64, "messages": [{"role": "user", "content": "ask the calculator"}]}
+    answer = api.messages.create(**own)
+    same("text of an agent", [block.text.strip() for block in answer.content], ["It is 42."])
+    same("reason of an agent", answer.stop_reason, "end_turn")
+    same("usage of an agent", answer.usage.input_tokens > answer.usage.output_tokens > 0, True)
+    with api.messages.stream(**own) as events:
+        same("streamed text of an agent", "".join(events.text_stream).strip(), "It is 42.")
+        same("streamed usage of an agent", events.get_final_message().usage.output_tokens > 0, True)
+    fails("tools for an agent", anthropic.BadRequestError, lambda: api.messages.create(**own, tools=TOOLS))
+
+
 def failures(api, held):
     create = api.messages.create
     ask = lambda api, model: api.messages.create(model=model, max_tokens=64, messages=HELLO)
@@ -100,7 +113,7 @@ def failures(api, held):
 def main():
     api, held = client(KEY), client(HELD)
     for work in (lambda: whole(api), lambda: streamed(api), lambda: tools(api), lambda: thoughts(api),
-                 lambda: failures(api, held)):
+                 lambda: agents(api), lambda: failures(api, held)):
         try:
             work()
         except Exception:

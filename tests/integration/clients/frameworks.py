@@ -50,6 +50,14 @@ def langchain():
     same("streamed text", "".join(piece.content for piece in pieces), "hello from near")
     same("streamed usage", any(piece.usage_metadata for piece in pieces), True)
 
+    own = chat(model="agent/default", stream_usage=True)
+    ran = own.invoke("ask the calculator")
+    same("text of an agent", ran.content.strip(), "It is 42.")
+    pieces = list(own.stream("ask the calculator"))
+    same("streamed text of an agent", "".join(piece.content for piece in pieces).strip(), "It is 42.")
+    same("usage of an agent", ran.usage_metadata["output_tokens"] > 0, True)
+    same("streamed usage of an agent", any(piece.usage_metadata for piece in pieces), True)
+
     able = chat().bind_tools([weather])
     question = HumanMessage("weather of Oslo")
     called = able.invoke([question])
@@ -93,6 +101,14 @@ async def agents():
             async for _event in streamed.stream_events():
                 pass
             same(f"{what}: streamed", streamed.final_output, "It is cold.")
+            ours = Agent(name="o", instructions="be brief", model=kind(model="agent/default", openai_client=api))
+            run = await Runner.run(ours, "ask the calculator")
+            same(f"{what}: text of an agent", run.final_output.strip(), "It is 42.")
+            same(f"{what}: usage of an agent", run.context_wrapper.usage.total_tokens > 0, True)
+            run = Runner.run_streamed(ours, "ask the calculator")
+            async for _event in run.stream_events():
+                pass
+            same(f"{what}: streamed text of an agent", run.final_output.strip(), "It is 42.")
             typed = Agent(name="t", instructions="be brief", model=model, output_type=Town)
             town = await Runner.run(typed, "a town as an object")
             same(f"{what}: typed", town.final_output, Town(name="Oslo", people=700000))

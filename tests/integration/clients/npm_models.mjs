@@ -39,6 +39,8 @@ const openai = (apiKey) => new OpenAI({ baseURL: `${url}v1`, apiKey, ...options 
 const hello = [{ role: "user", content: "hello" }];
 const weather = [{ role: "user", content: "weather of Oslo" }];
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+// The agent of the system, which uses its own tool.
+const agent = { model: "agent/default", messages: [{ role: "user", content: "ask the calculator" }] };
 const about = { name: "weather", description: "Tells the weather of a city" };
 
 await step("openai chats", async () => {
@@ -65,6 +67,17 @@ await step("openai chats", async () => {
   const messages = [...weather, called.choices[0].message, result];
   const end = await api.chat.completions.create({ model: "scripted", messages, tools });
   same("after the call", end.choices[0].message.content, "It is cold.");
+
+  const asked = await api.chat.completions.create(agent);
+  same("text of an agent", asked.choices[0].message.content.trim(), "It is 42.");
+  const parts = await api.chat.completions.create({ ...agent, stream: true, stream_options: { include_usage: true } });
+  let [answer, usage] = ["", null];
+  for await (const part of parts) {
+    answer += part.choices[0]?.delta?.content ?? "";
+    usage = part.usage ?? usage;
+  }
+  same("streamed text of an agent", answer.trim(), "It is 42.");
+  same("usage of an agent", [asked.usage.completion_tokens > 0, usage?.completion_tokens > 0], [true, true]);
 
   const models = [];
   for await (const model of api.models.list()) models.push(model.id);
@@ -112,6 +125,12 @@ await step("anthropic", async () => {
   const messages = [...weather, { role: "assistant", content: called.content }, { role: "user", content: [result] }];
   const end = await api.messages.create({ ...own, messages, tools });
   same("message after the call", end.content[0].text, "It is cold.");
+
+  const ran = await api.messages.create({ ...own, ...agent });
+  same("an agent's message", ran.content.map((block) => block.text.trim()), ["It is 42."]);
+  const run = await api.messages.stream({ ...own, ...agent }).finalMessage();
+  same("an agent's streamed message", run.content.map((block) => block.text.trim()), ["It is 42."]);
+  same("usage of an agent's message", [ran.usage.output_tokens > 0, run.usage.output_tokens > 0], [true, true]);
 
   const ask = (apiKey, model) => client(apiKey).messages.create({ ...own, model, messages: hello });
   await fails("another model of a message", Anthropic.PermissionDeniedError, () => ask(held, other));

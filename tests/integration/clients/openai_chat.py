@@ -280,8 +280,24 @@ def responses(api):
 
 
 def agents(api):
+    """An agent of the system answers as a model does: it uses its own tool, and asks its model twice."""
     listed = [model.id for model in api.models.list()]
     same("agents are models", "agent/default" in listed, True)
+    own = {"model": "agent/default", "messages": [{"role": "user", "content": "ask the calculator"}]}
+    raw = api.chat.completions.with_raw_response.create(**own)
+    same("sub-calls of an agent", raw.headers["spass-cost-sub-calls"], "2")
+    answer = raw.parse()
+    choice, used = answer.choices[0], answer.usage
+    same("text of an agent", (choice.message.content.strip(), choice.finish_reason), ("It is 42.", "stop"))
+    same("usage of an agent", 0 < used.completion_tokens < used.prompt_tokens < used.total_tokens, True)
+    pieces = list(api.chat.completions.create(**own, stream=True, stream_options={"include_usage": True}))
+    texts = [choice.delta.content or "" for piece in pieces for choice in piece.choices]
+    same("streamed text of an agent", "".join(texts).strip(), "It is 42.")
+    same("an agent streams", sum(map(bool, texts)) > 1, True)
+    used = pieces[-1].usage
+    same("streamed usage of an agent", 0 < used.completion_tokens < used.prompt_tokens < used.total_tokens, True)
+    tools = lambda: api.chat.completions.create(**own, tools=TOOLS)
+    fails("tools for an agent", openai.BadRequestError, "validation_error", tools)
     unknown = lambda: api.chat.completions.create(model="agent/nobody", messages=HELLO)
     fails("unknown agent", openai.NotFoundError, "model_not_found", unknown)
 

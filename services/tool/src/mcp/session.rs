@@ -39,7 +39,7 @@ const DEPTH: &str = "threadgraph/caller-depth";
 /// The key of a call, whether pictures are wanted, and the depth of what it asks an agent.
 pub(crate) type Asked<'a> = (&'a str, bool, i64);
 
-/// How long a list of tools holds whose server does not tell of changes.
+/// How long a list of tools holds unless each change is reported.
 const HOLDS: Duration = Duration::from_secs(60);
 
 /// An open session.
@@ -159,7 +159,7 @@ impl Session {
         let mut listed = self.listed.lock().await;
         let changes = self.heard.load(Ordering::SeqCst);
         let known = listed.as_ref().filter(|known| {
-            known.changes == changes && (self.tells_of_changes() || known.at.elapsed() < HOLDS)
+            known.changes == changes && (self.reports_changes() || known.at.elapsed() < HOLDS)
         });
         if let Some(known) = known {
             return Ok(known.listing.clone());
@@ -209,7 +209,11 @@ impl Session {
         }
     }
 
-    fn tells_of_changes(&self) -> bool {
+    /// Whether each change is reported. A server at an address may promise that and have no stream for it, or lose the stream.
+    fn reports_changes(&self) -> bool {
+        if self.process.is_none() {
+            return false;
+        }
         let server = self.running.peer().peer_info();
         let tools = server.and_then(|server| server.capabilities.tools.clone());
         tools.is_some_and(|tools| tools.list_changed == Some(true))

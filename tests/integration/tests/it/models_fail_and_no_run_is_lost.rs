@@ -7,19 +7,23 @@
 //!
 //! With a third backend that always answers, somebody is left to ask in each attempt: then a run fails only where a backend
 //! broke off in the middle of its answer.
+//!
+//! Two processes of models share which backend rests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel, cut, final_answer, nonce_of, tool_call};
 use tg_testkit::process::Launch;
+use tg_testkit::services::{ANSWERING, without};
+use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Socket, brief};
 
-use crate::world::{Bus, on_both_buses};
+use crate::world::{Bus, on_both_buses, post};
 
 const RUNS: usize = 64;
 /// All runs together.
@@ -29,6 +33,8 @@ const BEGINS_WITHIN: u64 = 2;
 /// The same of the one that always does.
 const ALWAYS_BEGINS_WITHIN: u64 = 60;
 const PIECES: usize = 8;
+/// Questions one after another, of which each of two processes gets some.
+const IN_TURN: usize = 8;
 const LOOKS: &str = "I should look this up.";
 const KNOWS: &str = "I know it now.";
 
@@ -169,6 +175,13 @@ fn backend(name: &str, model: &ScriptedModel, priority: u8) -> Value {
     })
 }
 
+/// One that is waited for.
+fn patient(name: &str, model: &ScriptedModel, priority: u8) -> Value {
+    let mut backend = backend(name, model, priority);
+    backend["timeout"] = json!(ALWAYS_BEGINS_WITHIN);
+    backend
+}
+
 async fn models_fail_and_no_run_is_lost(bus: Bus) -> Result<()> {
     let cuts = Arc::default();
     let near = ScriptedModel::start(rules(4711, 5, &cuts)).await?;
@@ -176,6 +189,61 @@ async fn models_fail_and_no_run_is_lost(bus: Bus) -> Result<()> {
     let backends = json!([backend("near", &near, 1), backend("far", &far, 2)]);
     answered_by(bus, backends).await?;
     ensure!(near.count() > 0 && far.count() > 0, "both were asked");
+    Ok(())
+}
+
+/// The name of the backend that answers a question.
+async fn answering(url: &str) -> Result<String> {
+    let path = "api/v1/flow/default/service/text-completion";
+    let ask = json!({"system": "", "prompt": "Who are you?"});
+    let (status, reply) = post(url, path, ask).await?;
+    ensure!(status == 200, "{reply}");
+    let text = reply["response"].as_str().context("no response")?;
+    Ok(text.to_owned())
+}
+
+/// Each process finds the preferred backend at an address of its own, where it fails for one of them only. Then the other one,
+/// for which it always answered, asks it no more. Several processes need a broker.
+#[tokio::test]
+async fn line_108_two_processes_share_which_backend_rests() -> Result<()> {
+    let node = VirtualHost::new().await?;
+    // It asks for a pause that is longer than this test.
+    let limited = ScriptedModel::start(vec![Rule::always(Reply::rate_limited(3000))]).await?;
+    let near = ScriptedModel::start(vec![Rule::always(Reply::text("near"))]).await?;
+    let far = ScriptedModel::start(vec![Rule::always(Reply::text("far"))]).await?;
+    let serve = async |preferred: &ScriptedModel| {
+        let backends = json!([patient("near", preferred, 1), patient("far", &far, 2)]);
+        let launch = Launch::serve(&["llm"], &node.url());
+        let launch = launch.env("THREADGRAPH_LLM__BACKENDS", backends.to_string());
+        launch.spawn().await
+    };
+    let sound = serve(&near).await?;
+    let others = without(&ANSWERING, &["llm"]);
+    let mut rest = Launch::serve(&others, &node.url()).spawn().await?;
+    rest.wait_ready().await?;
+    let url = rest.url();
+    ensure!(answering(&url).await? == "near", "{}", sound.log());
+
+    let failing = serve(&limited).await?;
+    let end = Instant::now() + BOUND;
+    while limited.count() == 0 {
+        ensure!(Instant::now() < end, "not asked\n{}", failing.log());
+        answering(&url).await?;
+    }
+    // The broker gives both processes questions in turn. Neither asks the backend once the other process has the note.
+    let mut asked = usize::MAX;
+    while near.count() != asked {
+        ensure!(Instant::now() < end, "not heard\n{}", sound.log());
+        asked = near.count();
+        for _ in 0..IN_TURN {
+            answering(&url).await?;
+        }
+    }
+    failing.kill9().await?;
+    for _ in 0..IN_TURN {
+        ensure!(answering(&url).await? == "far", "{}", sound.log());
+    }
+    ensure!(near.count() == asked, "asked again\n{}", sound.log());
     Ok(())
 }
 
@@ -187,8 +255,7 @@ async fn who_has_a_sound_backend_is_answered(bus: Bus) -> Result<()> {
     let far = ScriptedModel::start(rules(1147, 2, &cuts)).await?;
     // Answers whatever side is rolled.
     let sound = ScriptedModel::start(rules(4177, 0, &cuts)).await?;
-    let mut always = backend("sound", &sound, 3);
-    always["timeout"] = json!(ALWAYS_BEGINS_WITHIN);
+    let mut always = patient("sound", &sound, 3);
     // Its bounds are not under test.
     always["rate_limit_tpm"] = json!(1_000_000_000);
     always["max_concurrent"] = json!(2 * RUNS);

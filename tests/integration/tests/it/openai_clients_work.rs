@@ -1,6 +1,6 @@
 //! The official clients of the OpenAI and Anthropic APIs from PyPI and npm, and frameworks that ask these APIs (langchain-openai,
 //! openai-agents), all unmodified, against a system with users and two backends of a model: whole and
-//! streamed answers, tools, answers of a schema, thoughts, the client for asyncio, the list of models, a key that is held to one, failures in the client's own classes, and a backend
+//! streamed answers of a model and of an agent, tools, answers of a schema, thoughts, the client for asyncio, the list of models, a key that is held to one, failures in the client's own classes, and a backend
 //! that fails without anybody noticing. Afterwards `tg route --explain` says who is left out.
 //!
 //! 44, 45, 151
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::model::{End, Reply, Rule, ScriptedModel, cut};
+use tg_testkit::model::{End, Reply, Rule, ScriptedModel, cut, final_answer, tool_call};
 use tg_testkit::process::{Launch, Server, root, tg_with};
 use tokio::process::Command;
 
@@ -22,6 +22,25 @@ const OTHER: &str = "scripted-large";
 /// A call of a tool, as models write it that know no better.
 const CALL: &str = r#"{"name": "weather", "arguments": {"city": "Oslo"}}"#;
 const THINKS: &str = "<think>Shall I? </think>\n\nyes";
+
+/// The question of an agent. The agent's model calls the calculator and then answers by its result.
+const OF_AGENT: &str = "ask the calculator";
+
+/// The rules of an agent's model.
+fn agent_rules() -> [Rule; 2] {
+    let has_result = |prompt: &str| {
+        let mut lines = prompt.lines();
+        prompt.contains(OF_AGENT) && lines.any(|line| line.starts_with("Observation:"))
+    };
+    // Slowly enough for its pieces to stay apart.
+    let answer = Reply::pieces(cut(&final_answer("I know it now.", "It is 42."), 12))
+        .delayed(Duration::from_millis(20));
+    let count = tool_call("I count.", "calculator", &json!({"expression": "6*7"}));
+    [
+        Rule::computed(has_result, move |_| answer.clone()),
+        Rule::contains(OF_AGENT, Reply::pieces(cut(&count, 4))),
+    ]
+}
 
 /// A key that may ask for one model.
 async fn held(server: &Server, key: &str) -> Result<String> {
@@ -70,7 +89,9 @@ async fn runs(
 }
 
 async fn a_client_of_the_api_is_a_client(bus: Bus) -> Result<()> {
-    let near = ScriptedModel::start(vec![
+    // The rules of the agent come first: its prompts have words of the other rules.
+    let mut rules = Vec::from(agent_rules());
+    rules.extend([
         Rule::contains("fail near", Reply::status(500, "{}")),
         Rule::contains("cut", Reply::pieces(["half "]).ending(End::Disconnect)),
         Rule::contains("minus 3 degrees", Reply::text("It is cold.")),
@@ -81,8 +102,8 @@ async fn a_client_of_the_api_is_a_client(bus: Bus) -> Result<()> {
         ),
         Rule::contains("think first", Reply::pieces(cut(THINKS, 8))),
         Rule::always(Reply::pieces(["hello ", "from ", "near"])),
-    ])
-    .await?;
+    ]);
+    let near = ScriptedModel::start(rules).await?;
     let far = ScriptedModel::start(vec![Rule::always(Reply::text("hello from far"))]).await?;
     let backends = json!([
         {"name": "near", "provider": "openai", "url": near.url(), "key": "sk-hidden",

@@ -1,22 +1,30 @@
 //! The tools of an MCP server become tools of the agent, as the server describes them: the reference server of the protocol, as a
-//! program that the settings list and at an address.
+//! program that the settings list and at an address. Where users have tokens of their own, the server gets the token of the user
+//! whose key asked the agent.
 
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use tg_testkit::mcp::McpServer;
 use tg_testkit::model::{ScriptedModel, two_step_react};
-use tg_testkit::process::{Server, free_port, root, tg};
+use tg_testkit::process::{Server, client, free_port, root, tg, tg_as};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Socket, brief, text_of};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
+use crate::edge::{first_key, iam};
+use crate::revocation_is_immediate::key_of;
 use crate::world::{Bus, launch, on_both_buses, post};
 
 const AGENT: &str = "api/v1/flow/default/service/agent";
+/// An agent of a file, by its name and by its endpoint.
+const FINDER: &str = "name: finder\nmodel: m1\ntools: [own_find]\n";
+const CHAT: &str = "a1/agents/finder/chat";
 /// Whatever these tests wait for comes within this.
 const BOUND: Duration = Duration::from_secs(60);
 /// Between two looks at something that tells nobody of itself.
@@ -312,9 +320,115 @@ async fn a_program_ends_with_the_system(bus: Bus) -> Result<()> {
     Ok(())
 }
 
+/// A system with users and a server of tools that knows each user by a token.
+struct OfUsers {
+    server: Server,
+    admin: String,
+    tools: Arc<McpServer>,
+    _model: ScriptedModel,
+    _agents: tempfile::TempDir,
+    _node: Option<VirtualHost>,
+}
+
+impl OfUsers {
+    async fn new(bus: Bus) -> Result<Self> {
+        let tools = McpServer::start().await?;
+        *tools.listed.lock() = vec![vec![json!({"name": "find", "description": "Finds.",
+            "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}})]];
+        let model = ScriptedModel::start(two_step_react("own_find", json!({}), 1)).await?;
+        let agents = tempfile::tempdir()?;
+        std::fs::write(agents.path().join("finder.yaml"), FINDER)?;
+        let node = bus.broker().await?;
+        let launch = launch(&model, node.as_ref()).env(
+            "THREADGRAPH_SESSIONS__AGENTS_DIR",
+            agents.path().to_string_lossy(),
+        );
+        let server = launch.arg("--auth").arg("iam").ready().await?;
+        let admin = first_key(&server).await?;
+        let system = Self {
+            server,
+            admin,
+            tools,
+            _model: model,
+            _agents: agents,
+            _node: node,
+        };
+        let url = system.tools.url();
+        let at = ["set-mcp-tool", "--id", "own", "--tool-url", &url];
+        system
+            .tg(&[&at[..], &["--all-tools", "--user-tokens"]].concat())
+            .await?;
+        let row = ["set-tool", "--id", "own", "--name", "own"];
+        system
+            .tg(&[&row[..], &["--type", "mcp-server", "--mcp", "own"]].concat())
+            .await?;
+        Ok(system)
+    }
+
+    /// A command of the administrator, which succeeds.
+    async fn tg(&self, args: &[&str]) -> Result<()> {
+        let done = tg_as(&self.server.url(), &self.admin, "", args).await?;
+        ensure!(done.code == Some(0), "{args:?}: {done:?}");
+        Ok(())
+    }
+
+    /// The key of a new user, who has a token at the server if one is given.
+    async fn key(&self, name: &str, token: Option<&str>) -> Result<String> {
+        let user = json!({"operation": "create-user", "workspace": "default",
+            "user": {"username": name, "roles": ["writer"]}});
+        let made = iam(&self.server, &self.admin, user).await?;
+        let user = made["user"]["id"].as_str().context("no user")?;
+        if let Some(token) = token {
+            let (key, value) = (format!("{user}/own"), json!({"auth-token": token}));
+            let item = ["put-config-item", "--type", "mcp-user-token", "--key", &key];
+            self.tg(&[&item[..], &["--value", &value.to_string()]].concat())
+                .await?;
+        }
+        Ok(key_of(&self.server, &self.admin, user, "").await?.0)
+    }
+
+    /// Asks an agent by the key of a user; the token that the server got, and how often it was called.
+    async fn asked(&self, key: &str, path: &str) -> Result<(Option<String>, usize)> {
+        let before = self.tools.count("find");
+        *self.tools.authorization.lock() = None;
+        let field = if path == CHAT { "message" } else { "question" };
+        let body = json!({field: "What is it? nonce-1"});
+        let request = client()?.post(format!("{}{path}", self.server.url()));
+        let request = request.bearer_auth(key).json(&body).timeout(BOUND);
+        let reply: Value = request.send().await?.json().await?;
+        let answer = reply["answer"].as_str().or(reply["content"].as_str());
+        ensure!(
+            answer.map(str::trim) == Some("The answer for nonce-1 is here."),
+            "{path}: {reply}\n{}",
+            self.server.log()
+        );
+        let token = self.tools.authorization.lock().clone();
+        Ok((token, self.tools.count("find") - before))
+    }
+}
+
+async fn the_server_gets_the_token_of_the_user_whose_key_asked(bus: Bus) -> Result<()> {
+    let system = OfUsers::new(bus).await?;
+    let ann = system.key("ann", Some("of-ann")).await?;
+    let bob = system.key("bob", Some("of-bob")).await?;
+    let eve = system.key("eve", None).await?;
+    for path in [AGENT, CHAT] {
+        for (key, token) in [(&ann, "of-ann"), (&bob, "of-bob"), (&ann, "of-ann")] {
+            let got = system.asked(key, path).await?;
+            let wanted = (Some(format!("Bearer {token}")), 1);
+            ensure!(got == wanted, "{path}: {got:?} and not {wanted:?}");
+        }
+        // No other token stands in for one that is missing.
+        let got = system.asked(&eve, path).await?;
+        ensure!(got == (None, 0), "{path}: {got:?}");
+    }
+    Ok(())
+}
+
 on_both_buses!(
     its_tools_are_listed_and_called,
     an_agent_uses_what_was_found,
     a_cancelled_run_is_told_to_the_program,
     a_program_ends_with_the_system,
+    the_server_gets_the_token_of_the_user_whose_key_asked,
 );

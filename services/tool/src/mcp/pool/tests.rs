@@ -117,6 +117,27 @@ async fn lists_of_tools_are_read_as_servers_write_them() {
     }
 }
 
+/// Many servers promise notices and have no stream to send them on.
+#[tokio::test]
+async fn a_list_of_a_server_at_an_address_holds_for_a_minute_whatever_it_promises() {
+    let (url, fake) = serve().await;
+    fake.promises.store(true, Ordering::SeqCst);
+    let find = json!({"name": "find", "inputSchema": {"type": "object"}});
+    *fake.listed.lock() = vec![vec![find]];
+    let servers = servers().await;
+    let server = tool(&url, "find");
+    let lists = async || {
+        let listed = servers.list("default", ("key", &server)).await;
+        assert_eq!(listed.unwrap().told().0.len(), 1);
+        fake.lists.load(Ordering::SeqCst)
+    };
+    assert_eq!((lists().await, lists().await), (1, 1));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+    assert_eq!(lists().await, 2);
+}
+
 #[tokio::test]
 async fn workspaces_share_no_session() {
     let (url, fake) = serve().await;
