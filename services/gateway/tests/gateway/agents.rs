@@ -30,7 +30,8 @@ fn done(data: Value) -> OperationResponse {
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
 /// a turn, those of `sleeper` are one whose turn does not end, those of `mute` are one that keeps no message, and `maven` has none.
-/// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`.
+/// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`. What names a session or an agent
+/// by a code behind [`FAILS`] fails with that code.
 pub fn sessions(
     ended: Arc<watch::Sender<usize>>,
 ) -> Arc<Played<OperationRequest, OperationResponse>> {
@@ -52,6 +53,11 @@ pub fn sessions(
             let session = ask.request.get("session_id").and_then(Value::as_str);
             let says = |field: &str| ask.request.get(field) == Some(&json!(true));
             let (streaming, takes_empty) = (says("streaming"), says("takes_empty"));
+            let id = session.or_else(|| ask.request.get("agent_id").and_then(Value::as_str));
+            if let Some(code) = id.and_then(|id| id.strip_prefix(FAILS)) {
+                let failure = json!({"code": code, "message": "m"});
+                return Ok(failed(ErrorCode::Internal, failure).into());
+            }
             match session {
                 Some(THREAD) => return Ok(in_thread(&ask).into()),
                 Some(BUSY) => return Ok(in_busy(&ask).into()),
@@ -128,6 +134,9 @@ pub fn sessions(
         },
     )
 }
+
+/// Begins the ids of what fails.
+pub const FAILS: &str = "fails-";
 
 /// A session whose turn does not end.
 const SLOW: &str = "slow";
@@ -378,6 +387,23 @@ async fn line_131_a_socket_has_the_same_events(place: Place) {
     );
     let ends: Vec<_> = frames.iter().map(|one| one["complete"].clone()).collect();
     assert_eq!(ends, [json!(false), json!(false), json!(true)]);
+    // A refusal is one frame, with the code that the same request has over HTTP.
+    let nameless = format!("{FAILS}user_id_required");
+    for (session, code) in [
+        ("none", "session_not_found"),
+        (nameless.as_str(), "user_id_required"),
+    ] {
+        let request = json!({"operation": "send-message", "name": "ann", "session_id": session,
+                             "message": "x", "streaming": true});
+        let envelope = json!({"service": "sessions", "request": request});
+        let refused = socket.send(envelope).await.unwrap();
+        let refused = refused.all(BOUND).await.unwrap();
+        let kinds: Vec<_> = refused
+            .iter()
+            .map(|one| &one["response"]["error"]["type"])
+            .collect();
+        assert_eq!(kinds, [code], "{refused:?}");
+    }
 }
 
 /// 10: a setting is changed by PUT, and an unknown one is refused.
