@@ -53,10 +53,8 @@ pub fn sessions(
             let session = ask.request.get("session_id").and_then(Value::as_str);
             let says = |field: &str| ask.request.get(field) == Some(&json!(true));
             let (streaming, takes_empty) = (says("streaming"), says("takes_empty"));
-            let id = session.or_else(|| ask.request.get("agent_id").and_then(Value::as_str));
-            if let Some(code) = id.and_then(|id| id.strip_prefix(FAILS)) {
-                let failure = json!({"code": code, "message": "m"});
-                return Ok(failed(ErrorCode::Internal, failure).into());
+            if let Some(failed) = failing(&ask.request) {
+                return Ok(failed.into());
             }
             match session {
                 Some(THREAD) => return Ok(in_thread(&ask).into()),
@@ -137,6 +135,18 @@ pub fn sessions(
 
 /// Begins the ids of what fails.
 pub const FAILS: &str = "fails-";
+
+/// How a request fails that names such a session or agent.
+fn failing(request: &Map<String, Value>) -> Option<OperationResponse> {
+    let named = request.get("session_id").or(request.get("agent_id"))?;
+    let code = named.as_str()?.strip_prefix(FAILS)?;
+    Some(OperationResponse {
+        error: Some(Error::new(ErrorCode::Internal, "m")),
+        failure: object(json!({"code": code, "message": "m"})),
+        last: true,
+        ..OperationResponse::default()
+    })
+}
 
 /// A session whose turn does not end.
 const SLOW: &str = "slow";

@@ -1,6 +1,5 @@
 //! The flow that answers a session is stopped: what was said stays, the next turn says why it is not answered, and of the queues only
-//! those of the flow go. Once the flow runs again, so does the session. Nothing of a session is in a log, and without its user nobody
-//! reaches it.
+//! those of the flow go. Once the flow runs again, so does the session.
 
 use std::time::{Duration, Instant};
 
@@ -73,10 +72,10 @@ async fn line_008(url: &str, session: &str) -> Result<()> {
         };
         let response = request.send().await?;
         let status = response.status().as_u16();
-        let told: Value = response.json().await?;
-        let at = format!("{} {path}: {status} {told}", route.method);
+        let answer: Value = response.json().await?;
+        let at = format!("{} {path}: {status} {answer}", route.method);
         ensure!(status == 400, "{at}");
-        ensure!(told["error"]["code"] == "user_id_required", "{at}");
+        ensure!(answer["error"]["code"] == "user_id_required", "{at}");
         seen += 1;
     }
     ensure!(seen >= 8, "{seen}");
