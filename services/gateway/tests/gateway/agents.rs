@@ -31,7 +31,8 @@ fn done(data: Value) -> OperationResponse {
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
 /// a turn, those of `sleeper` are one whose turn does not end, those of `mute` are one that keeps no message, and `maven` has none.
-/// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`.
+/// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`. What names a session or an agent
+/// by a code behind [`FAILS`] fails with that code.
 pub fn sessions(
     ended: Arc<watch::Sender<usize>>,
 ) -> Arc<Played<OperationRequest, OperationResponse>> {
@@ -53,8 +54,8 @@ pub fn sessions(
             let session = ask.request.get("session_id").and_then(Value::as_str);
             let says = |field: &str| ask.request.get(field) == Some(&json!(true));
             let (streaming, takes_empty) = (says("streaming"), says("takes_empty"));
-            if let Some(told) = deleted(&gone, &ask, cx.request()) {
-                return Ok(vec![told].into());
+            if let Some(refused) = refused(&gone, &ask, cx.request()) {
+                return Ok(vec![refused].into());
             }
             match session {
                 Some(THREAD) => return Ok(in_thread(&ask).into()),
@@ -136,30 +137,42 @@ pub fn sessions(
 /// Sessions that were deleted, each with the request that did it.
 type Gone = Mutex<BTreeMap<String, Option<String>>>;
 
-/// Notes that a session is deleted. Of one that was, the answer: the request that did it succeeds again, and no other finds it.
-fn deleted(
+/// Begins the ids of what fails.
+pub const FAILS: &str = "fails-";
+
+/// A request that names what fails. Also notes that a session is deleted: the request that did it succeeds again, and no other finds
+/// the session.
+fn refused(
     gone: &Gone,
     ask: &OperationRequest,
     request: Option<&str>,
 ) -> Option<OperationResponse> {
-    let session = ask.request.get("session_id").and_then(Value::as_str);
-    let session = session.filter(|id| [THREAD, MUTE].contains(id))?;
+    let named = |field| ask.request.get(field).and_then(Value::as_str);
+    let of = named("session_id").or(named("agent_id"));
+    if let Some(code) = of.and_then(|id| id.strip_prefix(FAILS)) {
+        return Some(failing(ErrorCode::Internal, code));
+    }
+    let session = named("session_id").filter(|id| [THREAD, MUTE].contains(id))?;
     let deletes = ask.operation == "delete-session";
     let by = gone.lock().get(session).cloned();
     match by {
         Some(by) if deletes && by.as_deref() == request => Some(done(json!({}))),
-        Some(_) => Some(OperationResponse {
-            error: Some(Error::new(ErrorCode::NotFound, "m")),
-            failure: object(json!({"code": "session_not_found", "message": "m"})),
-            last: true,
-            ..OperationResponse::default()
-        }),
+        Some(_) => Some(failing(ErrorCode::NotFound, "session_not_found")),
         None if deletes => {
             let by = request.map(str::to_owned);
             gone.lock().insert(session.to_owned(), by);
             None
         }
         None => None,
+    }
+}
+
+fn failing(error: ErrorCode, code: &str) -> OperationResponse {
+    OperationResponse {
+        error: Some(Error::new(error, "m")),
+        failure: object(json!({"code": code, "message": "m"})),
+        last: true,
+        ..OperationResponse::default()
     }
 }
 
@@ -407,6 +420,23 @@ async fn line_131_a_socket_has_the_same_events(place: Place) {
     );
     let ends: Vec<_> = frames.iter().map(|one| one["complete"].clone()).collect();
     assert_eq!(ends, [json!(false), json!(false), json!(true)]);
+    // A refusal is one frame, with the code that the same request has over HTTP.
+    let nameless = format!("{FAILS}user_id_required");
+    for (session, code) in [
+        ("none", "session_not_found"),
+        (nameless.as_str(), "user_id_required"),
+    ] {
+        let request = json!({"operation": "send-message", "name": "ann", "session_id": session,
+                             "message": "x", "streaming": true});
+        let envelope = json!({"service": "sessions", "request": request});
+        let refused = socket.send(envelope).await.unwrap();
+        let refused = refused.all(BOUND).await.unwrap();
+        let kinds: Vec<_> = refused
+            .iter()
+            .map(|one| &one["response"]["error"]["type"])
+            .collect();
+        assert_eq!(kinds, [code], "{refused:?}");
+    }
 }
 
 /// 10: a setting is changed by PUT, and an unknown one is refused.

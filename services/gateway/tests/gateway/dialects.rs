@@ -2,7 +2,8 @@
 //! failures, keys in their own header, and who is let in.
 
 use serde_json::{Value, json};
-use tg_gateway::AuthMode;
+use tg_gateway::{AuthMode, ROUTES};
+use tg_schemas::operations::ALL;
 use tg_testkit::place::Place;
 
 use crate::world::{BOUND, World};
@@ -10,6 +11,8 @@ use crate::world::{BOUND, World};
 const MESSAGES: &str = "/v1/messages";
 const RESPONSES: &str = "/v1/responses";
 const EMBEDDINGS: &str = "/v1/embeddings";
+/// What the server says of itself, to callers of any workspace.
+const OF_NO_WORKSPACE: [&str; 2] = ["/langgraph/ok", "/langgraph/info"];
 
 fn ask(said: &str) -> Value {
     json!({"model": "one", "max_tokens": 64, "messages": [{"role": "user", "content": said}]})
@@ -447,19 +450,42 @@ async fn addresses_are_read_as_clients_spell_them(place: Place) {
     assert_eq!(answered.status(), 200);
 }
 
+/// At every endpoint of these APIs, and of LangGraph: the table of routes has them. Operations have a test of their own.
 async fn a_key_of_one_workspace_that_names_another_is_refused_here_too(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
-    let asked = world.fakes.chats.lock().len();
-    for path in [MESSAGES, "/v1/messages/count_tokens", RESPONSES, EMBEDDINGS] {
+    let is_operation = |path: &str| ALL.iter().any(|one| [one.path, one.stream].contains(&path));
+    let routes = ROUTES.iter().filter(|route| {
+        let of_an_api = ["/v1/", "/langgraph/"];
+        let of_an_api = of_an_api.iter().any(|api| route.path.starts_with(*api));
+        of_an_api && !OF_NO_WORKSPACE.contains(&route.path) && !is_operation(route.path)
+    });
+    let said = json!([{"role": "user", "content": "hi"}]);
+    let mut seen = 0;
+    for route in routes {
+        let body = match route.path {
+            "/v1/completions" => json!({"model": "one", "prompt": "a"}),
+            path if path.starts_with("/v1/") => {
+                json!({"model": "one", "input": "a", "messages": said})
+            }
+            _ => json!({"assistant_id": "ann", "input": {"messages": said}}),
+        };
+        let url = world.url(&route.path.replace(['{', '}', '*'], ""));
+        let method = reqwest::Method::from_bytes(route.method.as_bytes()).unwrap();
         for workspace in ["default", "nope"] {
-            let body = json!({"model": "one", "input": "a", "messages": [{"role": "user", "content": "hi"}]});
-            let request = world.http.post(world.url(path)).bearer_auth("tg_manager");
-            let request = request.header("SPASS-Tenant", workspace).json(&body);
+            let request = world.http.request(method.clone(), &url);
+            let request = request.bearer_auth("tg_manager");
+            let request = request.header("SPASS-Tenant", workspace);
+            let request = match route.method {
+                "POST" => request.json(&body),
+                _ => request,
+            };
             let response = request.timeout(BOUND).send().await.unwrap();
-            assert_eq!(response.status(), 403, "{path}: {workspace}");
+            assert_eq!(response.status(), 403, "{} {url}", route.method);
         }
+        seen += 1;
     }
-    assert_eq!(world.fakes.chats.lock().len(), asked);
+    assert!(seen > 30, "{seen}");
+    assert!(world.fakes.chats.lock().is_empty());
 }
 
 tg_testkit::on_both_buses!(

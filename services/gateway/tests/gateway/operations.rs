@@ -1,13 +1,16 @@
-//! Each operation that is declared as a type, at its endpoints: which keys may ask it, and what the audit has of it. The list is the
-//! one that they are declared in: a new operation is held to it at once.
+//! Each operation that is declared as a type, at its endpoints: which keys may ask it, how it is refused, and what the audit has of
+//! it. The lists are those that operations and failures are declared in: a new one is held to them at once.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
 use tg_schemas::msg::AuditEntry;
-use tg_schemas::operations::{ALL, Meta};
+use tg_schemas::operations::{ALL, FailureCode, Meta};
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
+use crate::agents::FAILS;
 use crate::audit::kept;
 use crate::world::{BOUND, World};
 
@@ -23,13 +26,87 @@ const KEYS: [Key; 4] = [
     ("tg_model", |_| false),
 ];
 
-/// Asks an operation at one of its endpoints, by a key whose own workspace is `acme`.
-async fn asked(world: &World, method: &str, path: &str, key: &str) -> (u16, Value) {
+/// Every code of a failure, by the HTTP status that reports it.
+const STATUSES: &[(u16, &[&str])] = &[
+    (308, &["session_archived"]),
+    (
+        400,
+        &[
+            "invalid_cursor",
+            "invalid_header",
+            "recursion_depth_exceeded",
+            "session_agent_mismatch",
+            "user_id_required",
+            "validation_error",
+        ],
+    ),
+    (401, &["unauthorized"]),
+    (403, &["forbidden", "model_not_allowed"]),
+    (
+        404,
+        &[
+            "agent_not_found",
+            "agent_template_not_found",
+            "conversation_not_found",
+            "llm_service_not_found",
+            "memory_not_found",
+            "not_found",
+            "reranking_service_not_found",
+            "session_not_found",
+            "summary_not_found",
+            "workspace_not_found",
+        ],
+    ),
+    (405, &["method_not_allowed"]),
+    (
+        409,
+        &[
+            "conflict",
+            "session_busy",
+            "session_compact_conflict",
+            "session_compact_disabled",
+            "turn_interrupted",
+        ],
+    ),
+    (410, &["session_gone"]),
+    (413, &["payload_too_large"]),
+    (
+        422,
+        &[
+            "context_window_too_small",
+            "llm_credential_missing",
+            "llm_provider_unsupported",
+        ],
+    ),
+    (429, &["rate_limited"]),
+    (500, &["internal_error"]),
+    (502, &["compact_summary_failed", "upstream_error"]),
+    (503, &["agent_unavailable", "chat_disabled"]),
+    (504, &["upstream_timeout"]),
+];
+
+/// The same, one by one.
+fn statuses() -> impl Iterator<Item = (u16, &'static str)> {
+    let rows = STATUSES.iter();
+    rows.flat_map(|(status, codes)| codes.iter().map(move |code| (*status, *code)))
+}
+
+/// Asks an operation at one of its endpoints, in the workspace `acme`: the path names it, or `tenant` does, or it is the key's own.
+async fn asked(
+    world: &World,
+    (method, path): (&str, &str),
+    key: &str,
+    tenant: Option<&str>,
+) -> (u16, Value) {
     let path = path.replace("{workspace}", "acme").replace(['{', '}'], "");
     let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
     let has_body = !matches!(method.as_str(), "GET" | "DELETE");
     let request = world.http.request(method, world.url(&path));
     let request = request.bearer_auth(key).header("SPASS-User-Id", "bob");
+    let request = match tenant {
+        Some(workspace) => request.header("SPASS-Tenant", workspace),
+        None => request,
+    };
     let request = match has_body {
         true => request.json(&json!({})),
         false => request,
@@ -53,7 +130,7 @@ async fn each_operation_needs_its_capability(place: Place) {
     for meta in ALL {
         for (method, path) in endpoints(meta) {
             for (key, has) in KEYS {
-                let (status, code) = asked(&world, method, path, key).await;
+                let (status, code) = asked(&world, (method, path), key, None).await;
                 let refused = (status, &code) == (403, &json!("forbidden"));
                 assert!(
                     refused != has(meta.capability) && status != 401,
@@ -67,19 +144,48 @@ async fn each_operation_needs_its_capability(place: Place) {
 /// Who has every capability in another workspace, and none in this one.
 async fn no_operation_is_open_to_a_key_of_another_workspace(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
-    let mut refused = 0;
     for meta in ALL {
         for (method, path) in endpoints(meta) {
-            // Without a name in the path an operation is in the workspace of its key.
-            if !path.contains("{workspace}") {
-                continue;
-            }
-            let (status, code) = asked(&world, method, path, "tg_neighbour").await;
-            assert_eq!((status, code), (403, json!("forbidden")), "{method} {path}");
-            refused += 1;
+            let refused = asked(&world, (method, path), "tg_neighbour", Some("acme")).await;
+            assert_eq!(refused, (403, json!("forbidden")), "{method} {path}");
         }
     }
-    assert!(refused > 0, "no path names a workspace");
+}
+
+/// The same key, where the request names the operation: over HTTP, and on a socket.
+async fn no_operation_is_open_by_its_name_to_a_key_of_another_workspace(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let socket = world.socket("tg_neighbour").await.within("acme");
+    for meta in ALL {
+        let mut request = json!({"operation": meta.name, "name": "ann"});
+        let frame = socket.ask_service(meta.service, request.clone()).await;
+        let frame = frame.unwrap();
+        assert_eq!(frame["error"]["type"], "access-denied", "{}", meta.name);
+        request["workspace"] = json!("acme");
+        let path = format!("/api/v1/{}", meta.service);
+        let refused = world.post(&path, "tg_neighbour", request.clone()).await;
+        let denied = (403, json!({"error": "access denied"}));
+        assert_eq!(refused, denied, "{}", meta.name);
+        let (status, _) = world.post(&path, "tg_manager", request).await;
+        assert_eq!(status, 200, "{}", meta.name);
+    }
+}
+
+/// 8, 19, 26, 27, 32, 33, 49, 53, 60, 64 and 65: on both surfaces.
+async fn each_failure_has_its_status(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let listed: BTreeSet<_> = statuses().map(|(_, code)| code).collect();
+    let all: BTreeSet<_> = FailureCode::all().map(FailureCode::as_str).collect();
+    assert_eq!(listed, all);
+    for (status, code) in statuses() {
+        for path in [
+            format!("/a1/agents/ann/sessions/{FAILS}{code}"),
+            format!("/api/v1/workspaces/acme/agents/{FAILS}{code}"),
+        ] {
+            let refused = asked(&world, ("GET", &path), "tg_manager", None).await;
+            assert_eq!(refused, (status, json!(code)), "{path}");
+        }
+    }
 }
 
 /// One event for each that is let in, and one for each that is refused.
@@ -87,7 +193,7 @@ async fn each_operation_is_audited_once(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     for meta in ALL {
         for key in ["tg_manager", "tg_model"] {
-            asked(&world, meta.method, meta.path, key).await;
+            asked(&world, (meta.method, meta.path), key, None).await;
         }
     }
     world.handle.close().await;
@@ -113,5 +219,7 @@ async fn each_operation_is_audited_once(place: Place) {
 on_both_buses!(
     each_operation_needs_its_capability,
     no_operation_is_open_to_a_key_of_another_workspace,
+    no_operation_is_open_by_its_name_to_a_key_of_another_workspace,
+    each_failure_has_its_status,
     each_operation_is_audited_once,
 );

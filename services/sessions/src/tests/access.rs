@@ -4,14 +4,18 @@
 use serde_json::{Value, json};
 use tg_schemas::operations::{
     ALL, CreateAgent, CreateConversation, CreateLlmService, CreateRerankingService, GetAgent,
-    GetConversation, GetLlmService, GetRerankingService, GetSession, ListMemories, Meta, NewAgent,
-    NewConversation, NewLlmService, NewRerankingService, Object, OneAgent, OneConversation,
-    OneLlmService, OneRerankingService, Operation, WhichMemories,
+    GetConversation, GetLlmService, GetRerankingService, GetSession, GetTenantConfig, ListMemories,
+    Meta, NewAgent, NewConversation, NewLlmService, NewRerankingService, Object, OneAgent,
+    OneConversation, OneLlmService, OneRerankingService, Operation, PutTenantConfig, WhichMemories,
+    write,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
 use super::world::{World, one};
+
+/// Listings that are the same in every workspace.
+const EVERYWHERE: [&str; 2] = ["list-named-agents", "list-templates"];
 
 fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap()
@@ -19,6 +23,11 @@ fn object(value: Value) -> Object {
 
 fn names(meta: &Meta, field: &str) -> bool {
     meta.path_fields().any(|one| one == field)
+}
+
+/// Whether it is asked for a user.
+fn of_user(meta: &Meta) -> bool {
+    meta.headers.iter().any(|one| one.field == "user_id")
 }
 
 /// How a request was refused.
@@ -124,12 +133,17 @@ async fn line_060_agents_and_conversations_stay_in_their_workspace(place: Place)
     world.call::<GetConversation>(&conversation).await.unwrap();
 }
 
-/// How many entries a listing has.
-async fn entries(world: &World, workspace: &str, meta: &Meta, user: &str) -> usize {
-    let request = object(json!({"name": "rex", "user_id": user}));
+/// What an operation answers.
+async fn answered(world: &World, workspace: &str, meta: &Meta, request: Value) -> Object {
+    let request = object(request);
     let told = world.told(workspace, None, meta.name, request).await;
-    let told = told.expect(meta.name);
-    let (_, reply) = told.last().expect("a reply");
+    let (_, reply) = told.expect(meta.name).pop().expect("a reply");
+    reply
+}
+
+/// How many entries a listing has.
+async fn entries(world: &World, workspace: &str, meta: &Meta, request: Value) -> usize {
+    let reply = answered(world, workspace, meta, request).await;
     let lists = reply.values().filter_map(Value::as_array);
     lists.map(Vec::len).sum()
 }
@@ -144,9 +158,9 @@ async fn what_is_a_users_own_is_listed_and_forgotten_by_nobody_else(place: Place
     world.sums_up(|_| Ok("Bob | lives in | Kassel".to_owned()));
     let session = world.session("rex", "bob").await;
     world.send(&session, "I live in Kassel").await.unwrap();
-    let known = async || entries(&world, "default", &ListMemories::META, "bob").await == 1;
+    let of = |user: &str| json!({"name": "rex", "user_id": user});
+    let known = async || entries(&world, "default", &ListMemories::META, of("bob")).await == 1;
     world.flow.until(known).await;
-    let of_user = |meta: &&Meta| meta.headers.iter().any(|one| one.field == "user_id");
     let lists = ALL.iter().filter(|meta| meta.name.starts_with("list-"));
     let mut seen = 0;
     for meta in lists.filter(|meta| of_user(meta) && !names(meta, "session_id")) {
@@ -156,7 +170,7 @@ async fn what_is_a_users_own_is_listed_and_forgotten_by_nobody_else(place: Place
             ("default", "eve", 0),
             ("other", "bob", 0),
         ] {
-            let found = entries(&world, workspace, meta, user).await;
+            let found = entries(&world, workspace, meta, of(user)).await;
             assert_eq!(found, count, "{} {workspace} {user}", meta.name);
         }
     }
@@ -173,20 +187,95 @@ async fn what_is_a_users_own_is_listed_and_forgotten_by_nobody_else(place: Place
         let elsewhere = refused(&world, "other", meta, &request("bob")).await;
         assert_eq!(elsewhere, "memory_not_found", "{}", meta.name);
     }
-    let kept = entries(&world, "default", &ListMemories::META, "bob").await;
+    let kept = entries(&world, "default", &ListMemories::META, of("bob")).await;
     assert_eq!(kept, 1);
+}
+
+fn llm_service() -> NewLlmService {
+    NewLlmService {
+        name: "n".to_owned(),
+        provider: "ollama".to_owned(),
+        model_name: "m".to_owned(),
+        ..NewLlmService::default()
+    }
+}
+
+fn reranking_service() -> NewRerankingService {
+    NewRerankingService {
+        name: "n".to_owned(),
+        provider: "tei".to_owned(),
+        model_name: "m".to_owned(),
+        endpoint_base_url: "https://order.example".to_owned(),
+        ..NewRerankingService::default()
+    }
+}
+
+/// 57, of what is listed. Another workspace has an agent of the same id, which is another agent.
+async fn line_057_a_list_has_what_its_workspace_has(place: Place) {
+    let world = World::start(&place).await;
+    let named = |name: &str| NewAgent {
+        name: name.to_owned(),
+        ..NewAgent::default()
+    };
+    let own = world.call::<CreateAgent>(&named("a")).await.unwrap();
+    world.call::<CreateAgent>(&named("b")).await.unwrap();
+    let same = NewAgent {
+        agent_id: Some(own.agent_id.clone()),
+        ..named("c")
+    };
+    let same = world.told("other", None, "create-agent", write(&same).unwrap());
+    same.await.unwrap();
+    let new = NewConversation {
+        agent_id: own.agent_id.clone(),
+        ..NewConversation::default()
+    };
+    world.call::<CreateConversation>(&new).await.unwrap();
+    let services = (llm_service(), reranking_service());
+    world.call::<CreateLlmService>(&services.0).await.unwrap();
+    let made = world.call::<CreateRerankingService>(&services.1).await;
+    made.unwrap();
+    let lists = ALL.iter().filter(|meta| {
+        let of_less = of_user(meta) || names(meta, "session_id") || names(meta, "conversation_id");
+        meta.name.starts_with("list-") && !of_less && !EVERYWHERE.contains(&meta.name)
+    });
+    let mut seen = 0;
+    for meta in lists {
+        seen += 1;
+        let there = usize::from(meta.name == "list-agents");
+        for (workspace, count) in [("default", there + 1), ("other", there)] {
+            let request = json!({"agent_id": own.agent_id});
+            let found = entries(&world, workspace, meta, request).await;
+            assert_eq!(found, count, "{} {workspace}", meta.name);
+        }
+    }
+    assert!(seen >= 4, "{seen}");
+}
+
+/// 57, of settings.
+async fn line_057_settings_stay_in_their_workspace(place: Place) {
+    let world = World::start(&place).await;
+    let kept = async |workspace: &str| {
+        let config = answered(&world, workspace, &GetTenantConfig::META, json!({})).await;
+        config["levels"]["db"]["compact_keep_last_n"].clone()
+    };
+    for (workspace, keep, expected) in [
+        ("default", 3, [json!(3), Value::Null]),
+        ("other", 4, [json!(3), json!(4)]),
+    ] {
+        let change = json!({"compact_keep_last_n": keep});
+        let put = answered(&world, workspace, &PutTenantConfig::META, change).await;
+        assert_eq!(put["tenant"], workspace);
+        assert_eq!([kept("default").await, kept("other").await], expected);
+    }
 }
 
 /// 57, of LLM services.
 async fn line_057_llm_services_stay_in_their_workspace(place: Place) {
     let world = World::start(&place).await;
-    let new = NewLlmService {
-        name: "n".to_owned(),
-        provider: "ollama".to_owned(),
-        model_name: "m".to_owned(),
-        ..NewLlmService::default()
-    };
-    let made = world.call::<CreateLlmService>(&new).await.unwrap();
+    let made = world
+        .call::<CreateLlmService>(&llm_service())
+        .await
+        .unwrap();
     let request = object(json!({"llm_service_id": made.llm_service_id}));
     let mut seen = 0;
     for meta in ALL.iter().filter(|meta| names(meta, "llm_service_id")) {
@@ -204,13 +293,7 @@ async fn line_057_llm_services_stay_in_their_workspace(place: Place) {
 /// 57, of reranking services.
 async fn line_057_reranking_services_stay_in_their_workspace(place: Place) {
     let world = World::start(&place).await;
-    let new = NewRerankingService {
-        name: "n".to_owned(),
-        provider: "tei".to_owned(),
-        model_name: "m".to_owned(),
-        endpoint_base_url: "https://order.example".to_owned(),
-        ..NewRerankingService::default()
-    };
+    let new = reranking_service();
     let made = world.call::<CreateRerankingService>(&new).await.unwrap();
     let id = "reranking_service_id";
     let request = object(json!({"reranking_service_id": made.reranking_service_id}));
@@ -229,6 +312,8 @@ async fn line_057_reranking_services_stay_in_their_workspace(place: Place) {
 }
 
 on_both_buses!(
+    line_057_a_list_has_what_its_workspace_has,
+    line_057_settings_stay_in_their_workspace,
     line_057_reranking_services_stay_in_their_workspace,
     what_is_a_users_own_is_listed_and_forgotten_by_nobody_else,
     line_015_a_session_stays_in_its_workspace,

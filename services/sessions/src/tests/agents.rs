@@ -98,6 +98,14 @@ async fn line_006_a_chat_is_answered_and_nothing_of_it_is_kept(place: Place) {
     };
     let kept = world.call::<ListSessions>(&which).await.unwrap();
     assert!(kept.sessions.is_empty() && kept.next_cursor.is_none());
+    // Whoever it might be of: with its first row a workspace gets a file.
+    let files = || {
+        let files = fs::read_dir(world.dir.path().join("agent_sessions")).unwrap();
+        files.count()
+    };
+    assert_eq!(files(), 0);
+    world.session("zoe", "ann").await;
+    assert!(files() > 0);
 }
 
 async fn what_a_file_says_of_the_model_reaches_the_agent(place: Place) {

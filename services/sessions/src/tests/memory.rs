@@ -6,7 +6,7 @@ use tg_schemas::operations::{ForgetMemory, ListMemories, Memory, OneMemory, Whic
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code};
+use super::world::{World, code, said};
 
 /// With an agent that remembers.
 async fn remembering(place: &Place) -> World {
@@ -43,6 +43,9 @@ async fn what_a_user_says_is_known_in_later_sessions_until_it_is_forgotten(place
         ("lives in", "Kassel")
     );
     assert_eq!((&fact.session_id, fact.agent.as_str()), (&first.id, "rex"));
+    let message = said(&world, &first).await.remove(0);
+    assert_eq!(message.content.as_deref(), Some("I live in Kassel"));
+    assert_eq!(fact.message_id, message.id);
     let later = world.session("rex", "bob").await;
     world.send(&later, "where?").await.unwrap();
     let framing = world.asked().pop().unwrap().framing;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tg_schemas::operations::{
-    AgentChange, CreateAgent, CreateFromTemplate, DeleteAgent, Empty, FromTemplate, GetAgent,
-    ListAgents, ListTemplates, NewAgent, Object, OneAgent, UpdateAgent, WhichAgents,
+    AgentChange, AgentTemplates, CreateAgent, CreateFromTemplate, DeleteAgent, Empty, FromTemplate,
+    GetAgent, ListAgents, ListTemplates, NewAgent, Object, OneAgent, UpdateAgent, WhichAgents,
     WorkspaceAgent, WorkspaceAgents, read, write,
 };
 use tg_testkit::on_both_buses;
@@ -60,6 +60,30 @@ async fn line_047_a_new_workspace_has_two_agents(place: Place) {
         .unwrap();
     let left: Vec<_> = list().await.into_iter().map(|one| one.name).collect();
     assert_eq!(left, ["Maven"]);
+}
+
+async fn line_048_every_workspace_has_the_same_templates(place: Place) {
+    let world = World::start(&place).await;
+    let list = async |workspace: &str| -> AgentTemplates {
+        let told = world.told(workspace, None, "list-templates", Object::new());
+        let (_, found) = told.await.unwrap().pop().unwrap();
+        read(&found).unwrap()
+    };
+    let here = list("default").await;
+    let ids: Vec<_> = here
+        .items
+        .iter()
+        .map(|one| (one.template_id.as_str(), one.default_on_new_workspace))
+        .collect();
+    let expected = [
+        ("bobby", true),
+        ("maven", true),
+        ("quill", false),
+        ("sage", false),
+    ];
+    assert_eq!(ids, expected);
+    assert_eq!(here.next_cursor, None);
+    assert_eq!(list("other").await, here);
 }
 
 async fn line_049_an_agent_is_made_from_a_template(place: Place) {
@@ -255,6 +279,7 @@ async fn line_058_an_id_that_is_not_a_uuid_is_refused(place: Place) {
 
 on_both_buses!(
     line_047_a_new_workspace_has_two_agents,
+    line_048_every_workspace_has_the_same_templates,
     line_049_an_agent_is_made_from_a_template,
     line_050_an_agent_has_its_defaults,
     line_051_an_id_is_taken_once,

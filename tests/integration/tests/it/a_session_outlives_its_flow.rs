@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use tg_schemas::operations::ALL;
 use tg_testkit::model::{Reply, Rule, ScriptedModel, final_answer};
 use tg_testkit::process::{Launch, Server, client, tg};
 use tg_testkit::shared_node::VirtualHost;
@@ -54,11 +55,39 @@ async fn queues(node: &VirtualHost) -> Result<[usize; 2]> {
     }))
 }
 
+/// 8: each route of sessions needs the header that names the user.
+async fn line_008(url: &str, session: &str) -> Result<()> {
+    let of_sessions = "/a1/agents/{name}/sessions";
+    let routes = ALL.iter().filter(|one| one.path.starts_with(of_sessions));
+    let mut seen = 0;
+    for route in routes {
+        let path = route.path.replace("{name}", "concise-de");
+        let path = path.replace("{session_id}", session);
+        let path = path.replace("{summary_id}", "x");
+        let method = reqwest::Method::from_bytes(route.method.as_bytes())?;
+        let request = client()?.request(method, format!("{url}{}", path.trim_start_matches('/')));
+        let request = match route.method {
+            "POST" => request.json(&json!({"message": "x"})),
+            _ => request,
+        };
+        let response = request.send().await?;
+        let status = response.status().as_u16();
+        let answer: Value = response.json().await?;
+        let at = format!("{} {path}: {status} {answer}", route.method);
+        ensure!(status == 400, "{at}");
+        ensure!(answer["error"]["code"] == "user_id_required", "{at}");
+        seen += 1;
+    }
+    ensure!(seen >= 8, "{seen}");
+    Ok(())
+}
+
 async fn line_127(server: &Server, node: Option<&VirtualHost>) -> Result<()> {
     let url = server.url();
     let (status, made) = asked(&url, reqwest::Method::POST, SESSIONS, json!({})).await?;
     ensure!(status == 201, "{status} {made}");
     let session = made["id"].as_str().context("an id")?.to_owned();
+    line_008(&url, &session).await?;
     let path = format!("{SESSIONS}/{session}/messages");
     let turn = json!({"message": "Was ist eine Laterne?"});
     let (status, told) = asked(&url, reqwest::Method::POST, &path, turn.clone()).await?;
@@ -115,6 +144,9 @@ async fn line_128(bus: Bus) -> Result<()> {
 /// What the provider of a workspace's LLM service knows the workspace by, and the variable that holds it.
 const CREDENTIAL: (&str, &str) = ("TG_KEY_OF_A_SERVICE", "sk-of-a-service-4712");
 
+/// What an operator sets to see more of what happens. The client of the broker logs the broker's messages, and stays silent.
+const FILTER: &str = "debug,lapin=off";
+
 /// 40: neither what is said in a session, nor the key of who says it, nor the credential of an LLM service is in a log, a metric or a
 /// trail.
 async fn line_040(bus: Bus) -> Result<()> {
@@ -124,6 +156,7 @@ async fn line_040(bus: Bus) -> Result<()> {
     let (variable, credential) = CREDENTIAL;
     let reference = format!("env:{variable}");
     let launch = Launch::up()
+        .env("THREADGRAPH_LOG__FILTER", FILTER)
         .env(variable, credential)
         .env(
             "THREADGRAPH_LLM__CREDENTIALS",
@@ -179,6 +212,7 @@ async fn line_040(bus: Bus) -> Result<()> {
     }
     ensure!(!audit.is_empty(), "no audit was looked at");
     let log = server.log();
+    ensure!(log.contains("DEBUG"), "nothing is logged at this level");
     for (place, text) in [
         ("log", &log),
         ("metrics", &metrics),
