@@ -41,7 +41,7 @@ const LISTED: (&str, &str, f64) = ("sessions listed, 32 at once", "/s", 3_000.0)
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    println!("{}", headline(1));
+    println!("{}", headline(2));
     let which = std::env::args().nth(1).unwrap_or_else(|| "both".to_owned());
     if which != "rabbitmq" {
         bench("embedded", false).await?;
@@ -76,6 +76,7 @@ async fn bench(name: &str, broker: bool) -> Result<()> {
 async fn round(broker: bool, rounds: &mut Rounds) -> Result<()> {
     let options = Options {
         keep_calls: false,
+        counts_tokens: false,
         ..Options::default()
     };
     let reply = Reply::text(final_answer("It is known.", "It is 42."));
