@@ -311,8 +311,8 @@ pub struct Options {
     pub window: u64,
     /// Whether calls are kept for inspection (off for long benchmarks).
     pub keep_calls: bool,
-    /// Whether it counts the tokens of a call as the product does. Where time is measured it does not: reading a prompt for that takes
-    /// longer than answering it. It then says about how many there are.
+    /// Whether it counts the tokens of a call as the product does. That takes processor time for each byte of a prompt, so it is off
+    /// where time is measured: it then says about how many there are.
     pub counts_tokens: bool,
 }
 
