@@ -312,7 +312,7 @@ pub struct Options {
     /// Whether calls are kept for inspection (off for long benchmarks).
     pub keep_calls: bool,
     /// Whether it counts the tokens of a call as the product does. That takes processor time for each byte of a prompt, so it is off
-    /// where time is measured: it then says about how many there are.
+    /// where time is measured: it then reports an estimate.
     pub counts_tokens: bool,
 }
 

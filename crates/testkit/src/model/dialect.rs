@@ -29,7 +29,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Counts tokens as the product does beforehand, or says about how many they are.
+    /// Counts tokens as the product does beforehand, or estimates them.
     fn tokens(&self, text: &str) -> usize {
         match self.counts_tokens {
             true => usize::try_from(tg_tokens::count(text)).unwrap_or(usize::MAX),
