@@ -189,6 +189,7 @@ impl App {
             grace: call.leave.grace(),
             masked,
             granted: identity.granted(),
+            translated: call.meta.translated,
         }
     }
 
