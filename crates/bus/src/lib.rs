@@ -17,6 +17,7 @@ mod in_hand;
 pub mod mode;
 pub mod pause;
 pub mod rabbitmq;
+mod tap;
 pub mod task;
 
 pub use bus::{

@@ -1,7 +1,8 @@
 //! The bus on RabbitMQ (AMQP 0-9-1).
 //!
 //! Two connections: the broker may block the one that publishes. Publishers share a few channels with
-//! confirms, consumers a few others; declarations and deletions run apart. After an outage everything
+//! confirms, consumers a few others; declarations and deletions run apart. What a process sends to its own inbox, such as the
+//! answer to a question of its own, does not pass through the broker. After an outage everything
 //! this process consumes or claims is set up again under its names before the link is `Up`. Shared
 //! with processors of others, exchanges, queues and messages are exactly theirs.
 
@@ -145,6 +146,16 @@ impl Bus for RabbitBus {
     ) -> Result<Routed, BusError> {
         check_size(&envelope, self.core.options.max_body)?;
         let session = self.core.publishing_session().await?;
+        if let Target::Inbox(name) = target
+            && let Some(own) = self.core.consumers.inbox(name)
+        {
+            // Nothing here waits: a busy publisher must let others run, too.
+            tokio::task::consume_budget().await;
+            return Ok(match own.pass(envelope) {
+                None => Routed::Queued,
+                Some(_) => Routed::Unroutable,
+            });
+        }
         let Some(address) = self.core.address(&session, target).await? else {
             return Ok(Routed::Unroutable);
         };

@@ -91,15 +91,21 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Processor time of a process so far, in milliseconds: fields 14 and 15 of `/proc/PID/stat`, in ticks of 10 ms.
+/// Processor time of a process so far, in milliseconds.
 pub fn processor_time(pid: u32) -> Option<f64> {
+    let [user, system] = processor_times(pid)?;
+    Some(user + system)
+}
+
+/// The same in its own code and in the kernel: fields 14 and 15 of `/proc/PID/stat`, in ticks of 10 ms.
+pub fn processor_times(pid: u32) -> Option<[f64; 2]> {
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = fields.split(' ').collect();
     let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok());
     let (user, system) = ticks(11).zip(ticks(12))?;
-    Some((user + system) / TICKS * 1_000.0)
+    Some([user, system].map(|ticks| ticks / TICKS * 1_000.0))
 }
 
 #[cfg(test)]

@@ -40,9 +40,7 @@ pub(crate) fn ask<T: Translate>(
     about: &About,
     options: Ask,
 ) -> Result<Parts, Error> {
-    let looked = Looked::default();
-    let question = T::question(&Fields::watched(body, &looked), about)?;
-    let warnings = looked.warnings(body);
+    let (question, warnings) = read::<T>(body, about)?;
     let answer: Answer<T::Answer> = mesh.ask(topic, &question, options);
     let state = (answer, about.clone(), warnings, false);
     Ok(giving_way(stream::unfold(
@@ -72,6 +70,17 @@ pub(crate) fn ask<T: Translate>(
         },
     ))
     .boxed())
+}
+
+/// What is asked, and a sentence for each key of the body that it leaves out.
+fn read<T: Translate>(body: &Body, about: &About) -> Result<(T::Question, Vec<Value>), Error> {
+    if about.translated {
+        let question = T::question(&Fields::new(body), about)?;
+        return Ok((question, Vec::new()));
+    }
+    let looked = Looked::default();
+    let question = T::question(&Fields::watched(body, &looked), about)?;
+    Ok((question, looked.warnings(body)))
 }
 
 /// The last part says what of the request was not read, before what the service itself went on without.
@@ -119,6 +128,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::engine::translate::chat::Chat;
+
+    #[test]
+    fn only_keys_that_a_client_wrote_are_looked_for() {
+        let body = json!({"messages": [], "temprature": 1});
+        let body = body.as_object().cloned().unwrap_or_default();
+        let warnings = |translated: bool| {
+            let about = About {
+                translated,
+                ..About::default()
+            };
+            let (_, warnings) = read::<Chat>(&body, &about).unwrap();
+            warnings.len()
+        };
+        assert_eq!((warnings(false), warnings(true)), (1, 0));
+    }
 
     #[test]
     fn what_a_service_went_without_stands_behind_what_was_not_read() {

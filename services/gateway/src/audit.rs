@@ -361,6 +361,7 @@ mod tests {
                     endpoint: "rest",
                     local: None,
                     address: None,
+                    translated: false,
                 },
             };
             workspace(&Identity::plain("u", "home"), &call)

@@ -143,6 +143,8 @@ pub(crate) struct Meta {
     pub(crate) local: Option<IpAddr>,
     /// Whoever is connected: a proxy, where there is one.
     pub(crate) address: Option<IpAddr>,
+    /// The gateway wrote the body of the question, for a client of another API. None of its keys can be misspelled.
+    pub(crate) translated: bool,
 }
 
 impl Meta {

@@ -14,7 +14,7 @@ use tg_mesh::tg_bus::pause::doubled;
 use tg_mesh::{Mesh, clock};
 use tg_schemas::msg::{AgentTask, DetachedRun, RunHappened};
 use tg_schemas::paging::{Asked, Page};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, WorkspaceId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -46,10 +46,36 @@ pub(crate) struct Detached {
     limit: usize,
 }
 
+/// What a list shows of a request. Nearly all end before somebody asks, so it is made into a row only then.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    pub(crate) service: &'static str,
+    pub(crate) operation: String,
+    pub(crate) flow: String,
+    pub(crate) workspace: Option<WorkspaceId>,
+    pub(crate) request_id: Arc<str>,
+}
+
+impl Shown {
+    fn row(&self) -> Body {
+        let workspace = self.workspace.as_ref().map_or("", WorkspaceId::as_str);
+        let said = [
+            ("service", self.service),
+            ("operation", self.operation.as_str()),
+            ("flow", self.flow.as_str()),
+            ("workspace", workspace),
+            ("request-id", &*self.request_id),
+        ];
+        let said = said.into_iter().filter(|(_, text)| !text.is_empty());
+        said.map(|(key, text)| (key.to_owned(), Value::from(text)))
+            .collect()
+    }
+}
+
 /// What is told of a request.
 struct Entry {
     user: Arc<str>,
-    about: Body,
+    about: Shown,
     since: Instant,
     cancel: CancellationToken,
     /// It goes on without its caller, and is listed.
@@ -122,7 +148,7 @@ impl Detached {
     pub(crate) fn enter(
         &self,
         identity: &Identity,
-        about: Body,
+        about: Shown,
         cancel: CancellationToken,
     ) -> Result<Listed, RequestError> {
         let counts = self.users.enter(&*identity.id).ok_or_else(too_many)?;
@@ -134,7 +160,7 @@ impl Detached {
     pub(crate) fn note(
         &self,
         identity: &Identity,
-        about: Body,
+        about: Shown,
         cancel: CancellationToken,
     ) -> Listed {
         self.put(identity, about, cancel, None)
@@ -143,7 +169,7 @@ impl Detached {
     fn put(
         &self,
         identity: &Identity,
-        about: Body,
+        about: Shown,
         cancel: CancellationToken,
         counts: Option<Permit>,
     ) -> Listed {
@@ -205,7 +231,7 @@ impl Detached {
         let entries = self.entries.lock();
         let own = |entry: &Entry| &*entry.user == user && entry.goes_on;
         for (id, entry) in entries.iter().filter(|(_, entry)| own(entry)) {
-            let mut row = entry.about.clone();
+            let mut row = entry.about.row();
             row.insert("seconds".to_owned(), json!(entry.since.elapsed().as_secs()));
             all.insert(id.clone(), row);
         }
@@ -316,12 +342,12 @@ impl Detached {
     fn named(&self, mesh: &Mesh, user: &str, name: &str) -> BTreeMap<String, Body> {
         let entries = self.entries.lock();
         let called = |id: &str, entry: &Entry| {
-            let known = entry.about.get("request-id").and_then(Value::as_str);
+            let known = Some(&*entry.about.request_id).filter(|known| !known.is_empty());
             &*entry.user == user && (id == name || known == Some(name))
         };
         let own = entries.iter().filter(|(id, entry)| called(id, entry));
         own.map(|(id, entry)| {
-            let mut row = entry.about.clone();
+            let mut row = entry.about.row();
             row.insert("seconds".to_owned(), json!(entry.since.elapsed().as_secs()));
             row.insert("detached".to_owned(), json!(entry.goes_on));
             stands::of_question(&mut row, mesh.client().stands(id));
@@ -334,8 +360,8 @@ impl Detached {
     fn is_of_others(&self, user: &str, id: &str) -> bool {
         let entries = self.entries.lock();
         entries.get(id).is_some_and(|entry| {
-            let service = entry.about.get("service").and_then(Value::as_str);
-            &*entry.user == user && !matches!(service, None | Some("agent" | "thru"))
+            let service = entry.about.service;
+            &*entry.user == user && !matches!(service, "" | "agent" | "thru")
         })
     }
 
@@ -468,9 +494,12 @@ mod tests {
         let all = Detached::new(1);
         let ann = Identity::plain("ann", "w");
         let token = CancellationToken::new();
-        let about = Body::from_iter([("service".to_owned(), json!("agent"))]);
+        let about = Shown {
+            service: "agent",
+            ..Shown::default()
+        };
         let listed = all.enter(&ann, about, token.clone()).ok().unwrap();
-        let another = all.enter(&ann, Body::new(), CancellationToken::new());
+        let another = all.enter(&ann, Shown::default(), CancellationToken::new());
         assert!(another.is_err());
         let listed_of = |user: &str| {
             let all = all.all_of(user, Vec::new());
@@ -484,7 +513,7 @@ mod tests {
         drop(listed);
         assert_eq!(listed_of("ann"), json!([]));
         assert!(
-            all.enter(&ann, Body::new(), CancellationToken::new())
+            all.enter(&ann, Shown::default(), CancellationToken::new())
                 .is_ok()
         );
     }
@@ -493,7 +522,10 @@ mod tests {
     fn the_agent_is_not_asked_about_requests_of_others() {
         let all = Detached::new(1);
         let ann = Identity::plain("ann", "w");
-        let about = Body::from_iter([("service".to_owned(), json!("graph-rag"))]);
+        let about = Shown {
+            service: "graph-rag",
+            ..Shown::default()
+        };
         let listed = all.enter(&ann, about, CancellationToken::new());
         let id = listed.as_ref().ok().unwrap().id().to_owned();
         assert!(all.is_of_others("ann", &id));
@@ -503,7 +535,7 @@ mod tests {
     #[test]
     fn a_run_that_the_agent_knows_too_counts_once() {
         let all = Detached::new(2);
-        let (ann, about) = (Identity::plain("ann", "w"), Body::new());
+        let (ann, about) = (Identity::plain("ann", "w"), Shown::default());
         let listed = all.enter(&ann, about, CancellationToken::new());
         let run = |id: &str| DetachedRun {
             id: id.to_owned(),
@@ -525,7 +557,10 @@ mod tests {
         let all = Detached::new(9);
         let ann = Identity::plain("ann", "w");
         let enter = |name: &str| {
-            let about = Body::from_iter([("request-id".to_owned(), json!(name))]);
+            let about = Shown {
+                request_id: name.into(),
+                ..Shown::default()
+            };
             all.enter(&ann, about, CancellationToken::new())
                 .ok()
                 .unwrap()

@@ -16,6 +16,7 @@ use crate::admission::Admitted;
 use crate::ask::{self, Parts};
 use crate::auth::{Identity, Lapse, Resource, models};
 use crate::call::{Call, Target};
+use crate::detached::Shown;
 use crate::engine::scrub::scrub;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::generic::Raw;
@@ -189,6 +190,7 @@ impl App {
             grace: call.leave.grace(),
             masked,
             granted: identity.granted(),
+            translated: call.meta.translated,
         }
     }
 
@@ -441,24 +443,17 @@ fn named<'a>(identity: &'a Identity, call: &'a Call) -> &'a str {
 }
 
 /// What a list of requests says of a call.
-fn shown(call: &Call, admitted: &Admitted) -> Body {
-    let mut about = Body::new();
-    let mut put = |key: &str, text: &str| {
-        if !text.is_empty() {
-            about.insert(key.to_owned(), text.into());
-        }
-    };
-    put("service", call.target.name());
-    put("operation", call.target.operation());
-    if let Target::Kind { flow, .. } = &call.target {
-        put("flow", flow);
+fn shown(call: &Call, admitted: &Admitted) -> Shown {
+    Shown {
+        service: call.target.name(),
+        operation: call.target.operation().to_owned(),
+        flow: match &call.target {
+            Target::Kind { flow, .. } => flow.clone(),
+            Target::Service { .. } => String::new(),
+        },
+        workspace: admitted.workspace.clone(),
+        request_id: call.meta.request_id.clone(),
     }
-    put(
-        "workspace",
-        admitted.workspace.as_ref().map_or("", |id| id.as_str()),
-    );
-    put("request-id", &call.meta.request_id);
-    about
 }
 
 /// The translator of what is asked.

@@ -132,6 +132,15 @@ impl Outlet {
             return piece;
         }
         tokio::task::yield_now().await;
+        self.hold_whole(piece).await
+    }
+
+    /// As [`Self::hold`], of an answer that is one piece. No next one follows that would keep the thread from others, and the answer
+    /// does not wait until all others had a turn.
+    pub(crate) async fn hold_whole(&self, piece: Bytes) -> Bytes {
+        if piece.is_empty() {
+            return piece;
+        }
         let _place = self.take(piece.len()).await;
         Bytes::from_owner(Placed { piece, _place })
     }
@@ -208,6 +217,19 @@ mod tests {
             }
         };
         futures::future::join(reading, other).await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_of_one_piece_waits_for_room_only() {
+        let outlet = Sending::new(2 * MIB, 2, Users::One).outlet(&Identity::plain("ann", "w"));
+        let piece = Bytes::from_static(b"piece");
+        assert!(outlet.hold(piece.clone()).now_or_never().is_none());
+        let whole = outlet.hold_whole(piece.clone()).now_or_never();
+        assert_eq!(whole, Some(piece));
+        let large = Bytes::from(vec![0; 20 * MIB]);
+        let held = outlet.hold_whole(large.clone()).await;
+        assert!(outlet.hold_whole(large).now_or_never().is_none());
+        drop(held);
     }
 
     #[tokio::test]

@@ -58,7 +58,7 @@ enum Bus {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    println!("{}", headline(1));
+    println!("{}", headline(2));
     let which = std::env::args().nth(1).unwrap_or_else(|| "both".to_owned());
     if which != "rabbitmq" {
         bench("embedded", Bus::Embedded).await?;
@@ -118,6 +118,7 @@ fn system(model: &ScriptedModel, host: Option<&VirtualHost>) -> Launch {
 async fn scripted(rules: Vec<Rule>) -> Result<ScriptedModel> {
     let options = Options {
         keep_calls: false,
+        counts_tokens: false,
         ..Options::default()
     };
     Ok(ScriptedModel::start_with(options, rules).await?)

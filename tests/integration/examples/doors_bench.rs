@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use futures::future::try_join_all;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
-use tg_testkit::bench::{ROUNDS, Rounds, headline};
+use tg_testkit::bench::{ROUNDS, Rounds, headline, processor_times};
 use tg_testkit::model::{Options, Reply, Rule, ScriptedModel, final_answer};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::shared_node::VirtualHost;
@@ -36,12 +36,17 @@ const TURN_EMBEDDED: f64 = 1.2;
 const TURN_RABBITMQ: f64 = 1.3;
 /// What is to be at least.
 const COMPLETIONS: (&str, &str, f64) = ("/v1, 32 at once", "/s", 3_000.0);
+/// Processor time of the system for one of these, in its own code and in the kernel.
+const COSTS: [&str; 2] = [
+    "/v1, 32 at once, processor time a request",
+    "/v1, 32 at once, the kernel's for it",
+];
 const READ: (&str, &str, f64) = ("a session read, 32 at once", "/s", 3_000.0);
 const LISTED: (&str, &str, f64) = ("sessions listed, 32 at once", "/s", 3_000.0);
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    println!("{}", headline(1));
+    println!("{}", headline(2));
     let which = std::env::args().nth(1).unwrap_or_else(|| "both".to_owned());
     if which != "rabbitmq" {
         bench("embedded", false).await?;
@@ -76,6 +81,7 @@ async fn bench(name: &str, broker: bool) -> Result<()> {
 async fn round(broker: bool, rounds: &mut Rounds) -> Result<()> {
     let options = Options {
         keep_calls: false,
+        counts_tokens: false,
         ..Options::default()
     };
     let reply = Reply::text(final_answer("It is known.", "It is 42."));
@@ -131,7 +137,13 @@ impl Doors {
         rounds.add(ADDED.0, ADDED.1, over - direct);
         let direct = rate(&theirs).await?;
         rounds.add("the model itself, 32 at once", "/s", direct);
+        let pid = self.server.pid().context("no process")?;
+        let before = processor_times(pid).context("no times")?;
         rounds.add(COMPLETIONS.0, COMPLETIONS.1, rate(&ours).await?);
+        let after = processor_times(pid).context("no times")?;
+        for (at, name) in COSTS.into_iter().enumerate() {
+            rounds.add(name, "ms", (after[at] - before[at]) / MANY as f64);
+        }
         Ok(())
     }
 

@@ -95,6 +95,7 @@ fn text(document: usize, bytes: usize) -> String {
 async fn measure(node: Option<RabbitNode>, megabytes: f64, rounds: &mut Rounds) -> Result<()> {
     let options = Options {
         keep_calls: false,
+        counts_tokens: false,
         ..Options::default()
     };
     let answer = json!({"entity": "register", "definition": "a list of items in rooms"});

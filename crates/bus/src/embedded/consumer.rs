@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use tg_schemas::Subscription;
 
 use super::core::Core;
-use super::live::Tap;
 use super::queue::Queue;
 use crate::bus::{Claim, Consumer};
+use crate::tap::Tap;
 
 /// Where a consumer is attached.
 pub(super) enum Source {

@@ -10,12 +10,13 @@ use tg_schemas::{Subscription, Topic};
 use tokio::sync::watch;
 
 use super::frame::Entry;
-use super::live::{Group, Tap};
+use super::live::Group;
 use super::options::EmbeddedOptions;
 use super::queue::Queue;
 use super::record::Record;
 use super::store::{Store, queue_entry};
 use crate::bus::{BusError, Envelope, Link, Routed, Sink};
+use crate::tap::Tap;
 
 /// What the clones of a bus share.
 pub(super) struct Core {

@@ -10,12 +10,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use super::live::Tap;
 use super::record::Record;
 use super::store::Store;
 use crate::bus::{BusError, Delete, Delivery, Envelope, Settle};
 use crate::in_hand::{Hand, Wake};
 use crate::pause;
+use crate::tap::Tap;
 
 /// Deliveries made on a publisher's or acknowledger's time before a task goes on.
 const BURST: usize = 64;

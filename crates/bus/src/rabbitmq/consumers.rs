@@ -16,7 +16,7 @@ use lapin::message::DeliveryResult;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions};
 use lapin::types::ShortString;
 use lapin::{Channel, ConsumerDelegate};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -33,6 +33,7 @@ use super::wire::{self, AmqpError};
 use crate::bus::{Consume, Delete, Delivery, Settle, Sink};
 use crate::in_hand::InHand;
 use crate::mode::WireRules;
+use crate::tap::Tap;
 use crate::task::{Starter, TaskKind};
 
 /// Longest wait for the broker when a consumer stops.
@@ -76,6 +77,8 @@ pub(super) struct Registry {
     inbox_exchange: bool,
     starter: Starter,
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
+    /// The inboxes of this process by name, with the numbers of their consumers.
+    inboxes: RwLock<HashMap<String, (u64, Arc<Tap>)>>,
     next: AtomicU64,
     lost: Arc<Lost>,
     in_hand: Arc<InHand>,
@@ -171,6 +174,7 @@ impl Registry {
             inbox_exchange: options.inbox_exchange,
             starter,
             entries: Mutex::default(),
+            inboxes: RwLock::default(),
             next: AtomicU64::new(0),
             lost: Arc::default(),
             in_hand: InHand::new(in_hand),
@@ -199,7 +203,13 @@ impl Registry {
         // Known before it is set up: a reconnect in between sets it up, too.
         self.entries.lock().insert(entry.id, entry.clone());
         match self.set_up(session, &entry).await {
-            Ok(()) => Ok(entry),
+            Ok(()) => {
+                if let Source::Inbox(name) = &entry.source {
+                    let tap = Tap::new(entry.sink.clone());
+                    self.inboxes.write().insert(name.clone(), (id, tap));
+                }
+                Ok(entry)
+            }
             Err(fault) => {
                 // A reconnect may have set it up meanwhile.
                 self.stop(None, &entry).await;
@@ -211,6 +221,24 @@ impl Registry {
     /// All consumers.
     pub(super) fn all(&self) -> Vec<Arc<Entry>> {
         self.entries.lock().values().cloned().collect()
+    }
+
+    /// The inbox of this name, if it is one of this process.
+    pub(super) fn inbox(&self, name: &str) -> Option<Arc<Tap>> {
+        let inboxes = self.inboxes.read();
+        inboxes.get(name).map(|(_, tap)| tap.clone())
+    }
+
+    /// Forgets the inbox that a consumer reads.
+    fn forget_inbox(&self, entry: &Entry) -> Option<Arc<Tap>> {
+        let Source::Inbox(name) = &entry.source else {
+            return None;
+        };
+        let mut inboxes = self.inboxes.write();
+        match inboxes.get(name) {
+            Some((id, _)) if *id == entry.id => inboxes.remove(name).map(|(_, tap)| tap),
+            _ => None,
+        }
     }
 
     /// Declares and consumes.
@@ -304,6 +332,10 @@ impl Registry {
     pub(super) async fn stop(&self, session: Option<&Session>, entry: &Entry) {
         entry.stopped.store(true, Ordering::Release);
         self.entries.lock().remove(&entry.id);
+        let own = self.forget_inbox(entry);
+        if let Some(own) = own {
+            own.shut().await;
+        }
         let live = entry.live.lock().await.take();
         if let Some(mut live) = live {
             let tag = live.consumer.tag();
@@ -329,6 +361,9 @@ impl Registry {
     pub(super) fn clear(&self) {
         for (_, entry) in self.entries.lock().drain() {
             entry.stopped.store(true, Ordering::Release);
+        }
+        for (_, (_, own)) in self.inboxes.write().drain() {
+            own.close();
         }
     }
 

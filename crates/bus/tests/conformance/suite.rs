@@ -29,6 +29,7 @@ macro_rules! suite {
             every_listener_gets_a_notice
             observers_see_records_and_hold_nothing
             an_inbox_takes_answers_in_order
+            what_a_process_sends_to_itself_is_there_at_once
             a_claim_has_one_holder
             topics_go_when_nothing_is_bound
             a_deleted_queue_is_gone_with_its_messages
@@ -273,6 +274,31 @@ pub async fn an_inbox_takes_answers_in_order(world: World) {
     for n in 0..500 {
         assert_eq!(text(&ear.next().await), n.to_string());
     }
+    ear.stop().await;
+    until(async || bus.say(&inbox, "late").await == Ok(Routed::Unroutable)).await;
+}
+
+/// Over a broker it would come later.
+pub async fn what_a_process_sends_to_itself_is_there_at_once(world: World) {
+    let bus = world.connect().await;
+    let other = world.connect().await;
+    let name: Arc<str> = format!("inbox-{:?}", topic(Class::Response)).into();
+    let inbox = Target::Inbox(name.clone());
+    let (sink, deliveries) = collector();
+    let consumer = within(bus.open_inbox(&name, sink)).await.unwrap();
+    let mut ear = Ear {
+        consumer,
+        deliveries,
+    };
+    for n in 0..500 {
+        let part = message(&n.to_string());
+        let sent = within(bus.publish(&inbox, part, PublishMode::FireAndForget)).await;
+        assert_eq!(sent, Ok(Routed::Queued));
+        let there = ear.now().expect("it is there");
+        assert_eq!(text(&there), n.to_string());
+    }
+    assert_eq!(other.say(&inbox, "of another").await, Ok(Routed::Queued));
+    assert_eq!(ear.texts(1).await, ["of another"]);
     ear.stop().await;
     until(async || bus.say(&inbox, "late").await == Ok(Routed::Unroutable)).await;
 }

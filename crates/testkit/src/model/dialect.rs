@@ -15,18 +15,27 @@ pub(crate) enum Dialect {
     Ollama,
 }
 
-/// Counts tokens as the product does beforehand.
-pub(crate) fn tokens(text: &str) -> usize {
-    usize::try_from(tg_tokens::count(text)).unwrap_or(usize::MAX)
-}
+/// Bytes of a token, about.
+const BYTES: usize = 4;
 
 /// What the caller asked, independent of the dialect.
 pub(crate) struct Asked {
+    counts_tokens: bool,
     pub(crate) prompt: String,
     pub(crate) model: String,
     pub(crate) streaming: bool,
     pub(crate) with_usage: bool,
     pub(crate) tool: Option<String>,
+}
+
+impl Asked {
+    /// Counts tokens as the product does beforehand, or estimates them.
+    fn tokens(&self, text: &str) -> usize {
+        match self.counts_tokens {
+            true => usize::try_from(tg_tokens::count(text)).unwrap_or(usize::MAX),
+            false => text.len().div_ceil(BYTES),
+        }
+    }
 }
 
 /// What the assistant says in OpenAI's dialect, and why it ends there.
@@ -41,7 +50,7 @@ fn said(text: &str) -> (Value, &'static str) {
 }
 
 impl Dialect {
-    pub(crate) fn read(self, body: &Value) -> Asked {
+    pub(crate) fn read(self, body: &Value, counts_tokens: bool) -> Asked {
         let mut parts = Vec::new();
         if let Some(system) = body.get("system").and_then(Value::as_str) {
             parts.push(system.to_owned());
@@ -60,6 +69,7 @@ impl Dialect {
         }
         let default_stream = self == Self::Ollama;
         Asked {
+            counts_tokens,
             prompt: parts.join("\n\n"),
             model: body["model"].as_str().unwrap_or("scripted").to_owned(),
             streaming: body["stream"].as_bool().unwrap_or(default_stream),
@@ -80,7 +90,7 @@ impl Dialect {
 
     /// The whole answer at once.
     pub(crate) fn whole(self, asked: &Asked, text: &str) -> Value {
-        let (input, output) = (tokens(&asked.prompt), tokens(text));
+        let (input, output) = (asked.tokens(&asked.prompt), asked.tokens(text));
         match self {
             Self::OpenAi => {
                 let (mut message, finish) = said(text);
@@ -129,7 +139,7 @@ impl Dialect {
                     "type": "message_start",
                     "message": {
                         "model": asked.model,
-                        "usage": {"input_tokens": tokens(&asked.prompt), "output_tokens": 0},
+                        "usage": {"input_tokens": asked.tokens(&asked.prompt), "output_tokens": 0},
                     },
                 });
                 let kind = if asked.tool.is_some() {
@@ -169,7 +179,7 @@ impl Dialect {
 
     /// What comes after the last piece.
     pub(crate) fn closing(self, asked: &Asked, text: &str) -> String {
-        let (input, output) = (tokens(&asked.prompt), tokens(text));
+        let (input, output) = (asked.tokens(&asked.prompt), asked.tokens(text));
         match self {
             Self::OpenAi => {
                 let mut end = openai_event(&openai_chunk(asked, json!({}), json!(said(text).1)));

@@ -202,7 +202,7 @@ async fn answer(
     let Ok(body) = serde_json::from_slice::<Value>(&body) else {
         return (StatusCode::BAD_REQUEST, "not JSON").into_response();
     };
-    let asked = dialect.read(&body);
+    let asked = dialect.read(&body, shared.counts_tokens);
     let mut guard = Guard::begin(shared.clone(), &uri, &headers, body);
     match shared.reply(&asked.prompt) {
         silence @ Reply::Silence => refused(silence).await,

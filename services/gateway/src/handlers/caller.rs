@@ -213,7 +213,8 @@ impl Caller {
     /// A reply of some size.
     pub(super) async fn reply(&self, value: &Value) -> Response {
         let outlet = self.app.sending.outlet(&self.identity);
-        json_written(StatusCode::OK, outlet.hold(value.to_string().into()).await)
+        let text = outlet.hold_whole(value.to_string().into()).await;
+        json_written(StatusCode::OK, text)
     }
 }
 

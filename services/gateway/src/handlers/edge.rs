@@ -153,6 +153,7 @@ fn meta(request: &Request) -> Meta {
             .extensions()
             .get::<Peer>()
             .map(|peer| peer.address.ip()),
+        translated: false,
     }
 }
 

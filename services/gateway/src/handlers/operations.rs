@@ -265,7 +265,7 @@ async fn done<O: Operation>(
         StatusCode::NO_CONTENT => status.into_response(),
         _ => {
             let text = Value::Object(result).to_string();
-            json_written(status, outlet.hold(text.into()).await)
+            json_written(status, outlet.hold_whole(text.into()).await)
         }
     };
     let more = O::headers(&reply).into_iter().filter_map(|(name, value)| {

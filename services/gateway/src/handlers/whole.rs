@@ -91,7 +91,7 @@ impl Whole {
                     error.and_then(|error| serde_json::from_value(error.clone()).ok());
                 // The tree is gone before anything is waited for.
                 let text = Value::Object(body).to_string();
-                let response = json_written(StatusCode::OK, outlet.hold(text.into()).await);
+                let response = json_written(StatusCode::OK, outlet.hold_whole(text.into()).await);
                 match error {
                     Some(error) => failed_with(response, &error),
                     None => response,

@@ -213,6 +213,6 @@ impl Asking {
     /// The response, once there is room for it.
     async fn done(&self, status: StatusCode, reply: &Value) -> Response {
         let outlet = self.app.sending.outlet(&self.identity);
-        json_written(status, outlet.hold(reply.to_string().into()).await)
+        json_written(status, outlet.hold_whole(reply.to_string().into()).await)
     }
 }

@@ -144,7 +144,12 @@ fn user(request: &ChatRequest) -> Value {
 }
 
 fn body(request: &ChatRequest, model: &str) -> Value {
-    let mut body = json!({"model": model, "messages": messages(request, user(request))});
+    // A chat is long: its turns are all that is copied.
+    let turns = match &request.dialog {
+        Some(dialog) => dialogs::openai_turns(dialog),
+        None => messages(request, user(request)),
+    };
+    let mut body = json!({"model": model, "messages": turns});
     if let Some(temperature) = request.temperature {
         body["temperature"] = json!(temperature);
     }
@@ -156,7 +161,6 @@ fn body(request: &ChatRequest, model: &str) -> Value {
         body["stream_options"] = json!({"include_usage": true});
     }
     if let Some(dialog) = &request.dialog {
-        body["messages"] = dialogs::openai_turns(dialog).into();
         dialogs::openai_wishes(dialog, &mut body);
     }
     match &request.format {

@@ -209,6 +209,7 @@ pub fn of_broker(node: &RabbitNode) -> Result<f64> {
 pub async fn model() -> Result<ScriptedModel> {
     let options = Options {
         keep_calls: false,
+        counts_tokens: false,
         ..Options::default()
     };
     let asked = json!({"question": "Say in a word what six times seven is."});

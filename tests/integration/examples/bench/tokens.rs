@@ -27,6 +27,7 @@ const BOUND: Duration = Duration::from_secs(60);
 pub async fn model() -> Result<ScriptedModel> {
     let options = Options {
         keep_calls: false,
+        counts_tokens: false,
         ..Options::default()
     };
     let mut pieces = vec![

@@ -137,6 +137,7 @@ pub async fn host(node: Option<&RabbitNode>, name: &str) -> Result<Option<String
 pub async fn model() -> Result<ScriptedModel> {
     let options = Options {
         keep_calls: false,
+        counts_tokens: false,
         ..Options::default()
     };
     let asked = json!({"question": "Say in a word what six times seven is."});

@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
 
     fn note(&self, key: &str) {
         if let Some(looked) = self.looked {
-            looked.note(&self.name(key));
+            looked.note(self.name(key));
         }
     }
 

@@ -30,8 +30,11 @@ pub struct Looked(Mutex<BTreeSet<String>>);
 
 impl Looked {
     /// Notes a path as errors write it.
-    pub(super) fn note(&self, path: &str) {
-        let path = path.replace("[0]", "[]");
+    pub(super) fn note(&self, path: String) {
+        let path = match path.contains('[') {
+            true => path.replace("[0]", "[]"),
+            false => path,
+        };
         self.0.lock().insert(path);
     }
 

@@ -81,6 +81,8 @@ pub struct About {
     pub masked: bool,
     /// Tools that agents use for the caller without asking first, by what it came with.
     pub granted: Vec<String>,
+    /// The gateway wrote the body: no key of it is a client's.
+    pub translated: bool,
 }
 
 /// The two directions of one service.

@@ -142,7 +142,8 @@ impl<D: Dialect> Answer<D> {
         }
         let body = std::mem::replace(&mut self.source, Source::Model).whole(body)?;
         let answer = self.dialect.whole(&self.head, &body).to_string();
-        let mut response = json_written(StatusCode::OK, outlet.hold(answer.into()).await);
+        let answer = outlet.hold_whole(answer.into()).await;
+        let mut response = json_written(StatusCode::OK, answer);
         response.headers_mut().extend(headers_of(&self.cost(&body)));
         Ok(response)
     }

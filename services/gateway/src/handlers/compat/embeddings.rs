@@ -64,6 +64,6 @@ async fn embedded(
     let outlet = app.sending.outlet(&identity);
     Ok(json_written(
         StatusCode::OK,
-        outlet.hold(answer.into()).await,
+        outlet.hold_whole(answer.into()).await,
     ))
 }

@@ -182,7 +182,10 @@ fn call(
         timeout: read::timeout(headers).map_err(refused)?,
         leave: Leave::Cancel,
         whole,
-        meta,
+        meta: Meta {
+            translated: true,
+            ..meta
+        },
     })
 }
 
