@@ -63,7 +63,7 @@ pub(super) const KEY: &str = "key";
 pub(super) const TRACE: &str = "urn:trustgraph:agent:7d0c3c58-0000-4000-8000-000000000000";
 
 /// The last part of an answer.
-fn answer(text: &str) -> AgentResponse {
+pub(super) fn answer(text: &str) -> AgentResponse {
     AgentResponse {
         message_type: "answer".to_owned(),
         content: text.to_owned(),
