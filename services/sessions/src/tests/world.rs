@@ -381,6 +381,11 @@ pub(super) fn part(kind: &str, text: &str) -> AgentResponse {
 
 /// An agent that calls a tool so often, and answers then.
 pub(super) fn with_tools(times: usize) -> Play<AgentResponse> {
+    with_results(times, "found")
+}
+
+/// The same of a tool that returns this.
+pub(super) fn with_results(times: usize, found: &str) -> Play<AgentResponse> {
     let mut parts = vec![part("answer", "let me see")];
     for at in 0..times {
         let call = AgentResponse {
@@ -394,7 +399,7 @@ pub(super) fn with_tools(times: usize) -> Play<AgentResponse> {
             call_id: format!("c{at}"),
             tool_name: "search".to_owned(),
             end_of_message: true,
-            ..part("observation", "found")
+            ..part("observation", found)
         };
         parts.extend([call, result]);
     }
