@@ -99,6 +99,7 @@ pub struct Play<R> {
     pace: Duration,
     yields: usize,
     hangs: bool,
+    holds: bool,
 }
 
 impl<R> Play<R> {
@@ -109,6 +110,7 @@ impl<R> Play<R> {
             pace: Duration::ZERO,
             yields: 0,
             hangs: false,
+            holds: false,
         }
     }
 
@@ -127,6 +129,12 @@ impl<R> Play<R> {
     /// Says nothing more after these parts, until it is cancelled.
     pub fn hanging(mut self) -> Self {
         self.hangs = true;
+        self
+    }
+
+    /// Holds its last part back until the test [resumes](Played::resume) it, or it is cancelled.
+    pub fn holding(mut self) -> Self {
+        self.holds = true;
         self
     }
 }
@@ -156,6 +164,8 @@ pub struct Played<Q, R> {
     pub hanging: Notify,
     /// Told when a question that hung was cancelled.
     pub cancelled: Notify,
+    /// Lets a play that holds its last part back go on.
+    pub resume: Notify,
 }
 
 impl<Q, R> Played<Q, R> {
@@ -169,6 +179,7 @@ impl<Q, R> Played<Q, R> {
             ids: Mutex::default(),
             hanging: Notify::new(),
             cancelled: Notify::new(),
+            resume: Notify::new(),
         })
     }
 }
@@ -182,7 +193,17 @@ impl<Q: Message + Clone, R: Reply> RequestHandler<Q, R> for Played<Q, R> {
         for _ in 0..play.yields {
             tokio::task::yield_now().await;
         }
-        for part in play.parts {
+        let held = play.parts.len().checked_sub(1).filter(|_| play.holds);
+        for (at, part) in play.parts.into_iter().enumerate() {
+            if held == Some(at) {
+                tokio::select! {
+                    () = self.resume.notified() => {}
+                    () = cx.cancel.cancelled() => {
+                        self.cancelled.notify_one();
+                        return Ok(());
+                    }
+                }
+            }
             out.send(part).await?;
             if !play.pace.is_zero() {
                 tokio::time::sleep(play.pace).await;

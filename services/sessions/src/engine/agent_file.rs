@@ -109,6 +109,7 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         rag_min_score: None,
         rerank: None,
         service: None,
+        window: None,
     };
     if fields
         .text("engine", TEXT)

@@ -56,6 +56,8 @@ pub struct Definition {
     pub max_iterations: Option<i64>,
     /// The LLM service that answers; `None`: the provider of the flow.
     pub service: Option<ModelService>,
+    /// Tokens that its model reads at once, where its LLM service says so.
+    pub window: Option<u64>,
     /// Whether what its users say of themselves is remembered across sessions.
     pub memory: bool,
     /// When there is too much of a loop, as JSON in text; `None`: as the workspace says.

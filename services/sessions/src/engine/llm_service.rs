@@ -277,6 +277,9 @@ pub fn bound(
             credential: named,
             timeout_ms: service.request_timeout_ms.unwrap_or_default(),
         }),
+        window: service
+            .context_window_tokens
+            .and_then(|window| u64::try_from(window).ok()),
         ..agent
     })
 }

@@ -1,6 +1,6 @@
 //! When a session is shortened, where it is cut, and what the model is asked that sums it up.
 
-use tg_compaction::{Asked, GATE, Role as Who, Row};
+use tg_compaction::{Asked, GATE, Role as Who, Row, pruned};
 
 use super::transcript::TOLD;
 use crate::store::{Message, Role, Session};
@@ -89,6 +89,16 @@ pub fn row(message: &Message) -> Row {
     }
 }
 
+/// Shortens what tools returned in the first so many messages.
+pub fn prune(messages: &mut [Message], first: usize) {
+    let older = messages.iter_mut().take(first);
+    for one in older.filter(|one| one.role == Role::Tool) {
+        if let Some(short) = pruned(&one.content) {
+            one.content = short;
+        }
+    }
+}
+
 /// What the first message of a session begins with that continues another one.
 const OPENING: &str = "[compaction summary from session ";
 
@@ -137,6 +147,17 @@ mod tests {
         assert_eq!(cut(&live, 1), Some(3));
         assert_eq!(cut(&live, 0), Some(4));
         assert_eq!((cut(&live, 4), cut(&live, 5)), (None, None));
+    }
+
+    #[test]
+    fn long_results_of_the_first_messages_are_shortened_and_no_other_texts() {
+        let long = |role| Message {
+            content: "x".repeat(201),
+            ..message(role, 0)
+        };
+        let mut all = [Role::Tool, Role::User, Role::Tool].map(long);
+        prune(&mut all, 2);
+        assert_eq!(all.map(|one| one.content.chars().count()), [185, 201, 201]);
     }
 
     #[test]

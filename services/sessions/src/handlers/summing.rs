@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tg_compaction::{
     Asked, Failure as Unsummed, KEPT, MODEL_TYPE, Row, Summariser, Tier, is_full, said,
-    split_point, summarise, window,
+    split_point, summarise, tokens, window,
 };
 use tg_mesh::tg_bus::pause::after;
 use tg_mesh::{Ask, Cx, LeasedStore, clock, warn_of};
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::engine::definition::Definition;
 use crate::engine::llm_service;
-use crate::engine::summing::{self, PROMPT, cut, fitting, opening, row};
+use crate::engine::summing::{self, PROMPT, cut, fitting, opening, prune, row};
 use crate::error::SessionsError;
 use crate::store::{
     LineageStore, Message, Session, SessionStore, Shortening, Span, SqliteSessions, SummaryKind,
@@ -32,9 +32,14 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 const MOST: usize = 50_000;
 
 /// Tokens that a model reads, as the workspace says.
-pub(super) fn window_of(cx: &Cx, model: &str) -> u64 {
+fn window_of(cx: &Cx, model: &str) -> u64 {
     let row = cx.config().get(cx.workspace(), MODEL_TYPE, model);
     window(row.and_then(|row| said(&row).ok()), None, None)
+}
+
+/// The same of the model of an agent, of which its LLM service may say it first.
+pub(super) fn window_for(cx: &Cx, agent: &Definition) -> u64 {
+    agent.window.unwrap_or_else(|| window_of(cx, &agent.model))
 }
 
 /// Whether the model that an agent names may be asked, by what the workspace says of it. A service of the workspace says so itself.
@@ -347,40 +352,51 @@ impl Shortener<'_> {
         Ok(newest.map(|one| (one.text, one.last)))
     }
 
-    /// Sums up what an agent would be told of a conversation, where that fills its model. The conversation stays as it is.
-    /// Returns the summary, and how many of the messages it stands for.
+    /// Makes what an agent would be told of a conversation fit its model, which reads so many tokens. The conversation stays as it
+    /// is. Shortens what tools returned in the older messages. Where that is not enough, takes these messages out, and returns the
+    /// summary in their place; it is empty where none fits.
     pub(super) async fn sum_up(
         &self,
         session: &Session,
-        before: &str,
-        past: &[Message],
+        (before, window): (&str, u64),
+        past: &mut Vec<Message>,
         spent: &mut Spent,
-    ) -> Result<Option<(String, usize)>, SessionsError> {
-        let mut rows: Vec<Row> = past.iter().map(row).collect();
-        let window = window_of(self.cx, "");
+    ) -> Result<Option<String>, SessionsError> {
         let told = (crate::engine::transcript::TOLD / 4) as u64;
-        if !is_full(&rows, window.min(told)) {
+        let window = window.min(told);
+        let whole: Vec<Row> = past.iter().map(row).collect();
+        if !is_full(&whole, window) {
             return Ok(None);
         }
-        let Some(cut) = split_point(&rows, KEPT) else {
+        let Some(cut) = split_point(&whole, KEPT) else {
             return Ok(None);
         };
-        rows.truncate(cut);
+        prune(past, cut);
+        let mut rows: Vec<Row> = past.iter().map(row).collect();
+        if !is_full(&rows, window) {
+            return Ok(None);
+        }
+        let kept = rows.split_off(cut);
         if !before.is_empty() {
             rows.insert(0, Row::text(tg_compaction::Role::Assistant, before));
         }
+        let nothing = tg_compaction::Summary {
+            text: String::new(),
+            tier: Tier::HardClear,
+        };
         let (summary, model) = match self.summary(&rows, true, spent).await {
-            Ok(summed) => summed,
-            Err(Unsummed::TooSmall) => {
-                let nothing = tg_compaction::Summary {
-                    text: String::new(),
-                    tier: Tier::HardClear,
-                };
-                (nothing, String::new())
+            Ok((summary, model)) => {
+                let text = Row::text(tg_compaction::Role::Assistant, summary.text.as_str());
+                match text.tokens() + tokens(&kept) > window {
+                    true => (nothing, String::new()),
+                    false => (summary, model),
+                }
             }
+            Err(Unsummed::TooSmall) => (nothing, String::new()),
             Err(Unsummed::Stopped(error)) => return Err(error),
         };
         let (first, last) = (past[0].seq, past[cut - 1].seq);
+        past.drain(..cut);
         let new = SummaryRow {
             id: Uuid::new_v4().to_string(),
             session: session.id.clone(),
@@ -402,7 +418,7 @@ impl Shortener<'_> {
         };
         let store = self.store.get().await?;
         store.summed_up(&self.key(), new).await?;
-        Ok(Some((summary.text, cut)))
+        Ok(Some(summary.text))
     }
 }
 

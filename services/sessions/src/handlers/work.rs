@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::asking::{Answered, Asking, Events, FAILED, Hearing, flow_of};
 use super::recalling;
 use super::retrieving::passages;
-use super::summing::{Shortened, Shortener, Spent, Trigger, window_of};
+use super::summing::{Shortened, Shortener, Spent, Trigger, window_for};
 use crate::engine::definition::Definition;
 use crate::engine::summing::{is_announcement, is_due};
 use crate::engine::transcript::{Said, TOLD, framing};
@@ -357,7 +357,7 @@ impl Work {
         }
         let lineage = kept.owner.surface == Surface::Named;
         let auto = kept.strategy == tg_schemas::operations::CompactStrategy::Auto;
-        let window = window_of(cx, &self.agent.model);
+        let window = window_for(cx, &self.agent);
         if !lineage || !auto || !is_due(&kept, window) {
             return Ok(stays(kept));
         }
@@ -463,8 +463,9 @@ impl Work {
         let found = store.past(key.as_str(), &session.id, (after, turn), TOLD);
         let mut found = found.await?;
         drop(store);
-        if let Some((text, cut)) = by.sum_up(session, &summary, &found, spent).await? {
-            found.drain(..cut);
+        let reads = window_for(by.cx, &self.agent);
+        let summed = by.sum_up(session, (summary.as_str(), reads), &mut found, spent);
+        if let Some(text) = summed.await? {
             summary = text;
         }
         let summary = (!summary.is_empty()).then(|| Said {

@@ -1,14 +1,20 @@
-//! Summaries in place of a conversation's messages: they are listed, expanded, taken back and made again.
+//! Summaries in place of a conversation's messages: they are listed, expanded, taken back and made again, and what stands there where
+//! no summary can be had.
 
+use serde_json::json;
+use tg_compaction::{MODEL_TYPE, NOTE};
+use tg_schemas::ErrorCode;
 use tg_schemas::operations::{
-    Conversation, ConversationSummary, CreateAgent, CreateConversation, ExpandConversationSummary,
-    ListConversationSummaries, NewAgent, NewConversation, OneConversation, OneConversationSummary,
+    Conversation, ConversationSummary, CreateAgent, CreateConversation, CreateLlmService,
+    ExpandConversationSummary, ListConversationMessages, ListConversationSummaries, NewAgent,
+    NewConversation, NewLlmService, OneConversation, OneConversationSummary,
     SendConversationMessage, SentContent, UndoConversationCompaction, WhichPage,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code};
+use super::world::{World, code, fails, with_results};
+use crate::options::Options;
 
 /// The id of a request that comes twice.
 const TWICE: &str = "6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d73";
@@ -24,19 +30,35 @@ async fn says(world: &World, to: &Conversation, text: &str) {
     sent.unwrap();
 }
 
-/// A conversation that filled its model, so that a summary stands for the beginning of it.
-async fn summed_up(world: &World, text: &str) -> Conversation {
-    world.answers(|_| Ok("ok".to_owned()));
-    let agent = NewAgent {
+/// A conversation with an agent whose model reads so many tokens; `None`: nobody says how many.
+async fn conversation(world: &World, window: Option<i64>) -> Conversation {
+    let mut agent = NewAgent {
         name: "r".to_owned(),
         ..NewAgent::default()
     };
+    if window.is_some() {
+        let service = NewLlmService {
+            name: "near".to_owned(),
+            provider: "ollama".to_owned(),
+            model_name: "m9".to_owned(),
+            context_window_tokens: window,
+            ..NewLlmService::default()
+        };
+        let service = world.call::<CreateLlmService>(&service).await.unwrap();
+        agent.llm_service_id = Some(service.llm_service_id);
+    }
     let agent = world.call::<CreateAgent>(&agent).await.unwrap();
     let new = NewConversation {
         agent_id: agent.agent_id,
         ..NewConversation::default()
     };
-    let to = world.call::<CreateConversation>(&new).await.unwrap();
+    world.call::<CreateConversation>(&new).await.unwrap()
+}
+
+/// A conversation that filled its model, so that a summary stands for the beginning of it.
+async fn summed_up(world: &World, text: &str) -> Conversation {
+    world.answers(|_| Ok("ok".to_owned()));
+    let to = conversation(world, None).await;
     for _ in 0..8 {
         says(world, &to, text).await;
     }
@@ -69,6 +91,74 @@ fn which(of: &Conversation, id: &str) -> OneConversationSummary {
         conversation_id: of.conversation_id.clone(),
         summary_id: id.to_owned(),
     }
+}
+
+/// The tiers of all summaries of a conversation. Of its messages none is missing.
+async fn tiers(world: &World, of: &Conversation, turns: usize) -> Vec<String> {
+    let listed = world.call::<ListConversationMessages>(&page(of)).await;
+    assert_eq!(listed.unwrap().items.len(), 2 * turns);
+    let all = summaries(world, of).await.into_iter();
+    all.map(|one| one.tier).collect()
+}
+
+/// What the agent was sent last of what was said before.
+fn framing(world: &World) -> String {
+    world.asked().pop().unwrap().framing
+}
+
+async fn line_101_where_no_model_sums_up_a_note_stands_for_the_messages(place: Place) {
+    let world = World::start(&place).await;
+    world.sums_up(|_| fails(ErrorCode::Provider));
+    let of = summed_up(&world, &"x".repeat(31_000)).await;
+    assert_eq!(tiers(&world, &of, 8).await, ["note"]);
+    let framing = framing(&world);
+    let note = format!("Summary of what was said before: {NOTE}");
+    assert!(framing.contains(&note), "{}", framing.len());
+}
+
+async fn line_098_a_window_that_leaves_no_room_for_a_summary_is_cleared(place: Place) {
+    let small = |options: &mut Options| options.summary_model = "tiny".to_owned();
+    let world = World::start_bounded(&place, small).await;
+    let window = json!({"context_window": 4_900});
+    let (config, mesh) = (&world.flow.config, &world.flow.mesh);
+    config.apply(mesh, MODEL_TYPE, "tiny", Some(&window)).await;
+    let of = summed_up(&world, &"x".repeat(31_000)).await;
+    assert_eq!(tiers(&world, &of, 8).await, ["hard_clear"]);
+    assert!(world.model.asked.lock().is_empty());
+    let framing = framing(&world);
+    assert!(!framing.contains("Summary") && framing.contains("\n\nUser: xxx"));
+}
+
+/// Two turns stay, which nearly fill the window.
+async fn a_summary_that_does_not_fit_is_cleared(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
+    for (summary, tier) in [("s".repeat(100), "full"), ("s".repeat(4_000), "hard_clear")] {
+        let told = summary.clone();
+        world.sums_up(move |_| Ok(told.clone()));
+        let of = conversation(&world, Some(16_000)).await;
+        for _ in 0..4 {
+            says(&world, &of, &"x".repeat(31_000)).await;
+        }
+        assert_eq!(tiers(&world, &of, 4).await, [tier]);
+        assert_eq!(framing(&world).contains(&summary), tier == "full");
+    }
+}
+
+async fn long_results_are_shortened_before_anything_is_summed_up(place: Place) {
+    let world = World::start(&place).await;
+    let long = "y".repeat(20_000);
+    let found = long.clone();
+    world.plays(move |_| with_results(1, &found));
+    let of = conversation(&world, Some(16_000)).await;
+    for _ in 0..4 {
+        says(&world, &of, "look").await;
+    }
+    let framing = framing(&world);
+    let (whole, short) = (framing.matches(&long), framing.matches("\n[…]\n"));
+    assert_eq!((whole.count(), short.count()), (1, 2));
+    assert!(tiers(&world, &of, 4).await.is_empty());
+    assert!(world.model.asked.lock().is_empty());
 }
 
 async fn a_summary_is_expanded_to_what_it_stands_for(place: Place) {
@@ -144,6 +234,10 @@ async fn summaries_are_listed_in_pages_the_oldest_first(place: Place) {
 }
 
 on_both_buses!(
+    line_098_a_window_that_leaves_no_room_for_a_summary_is_cleared,
+    line_101_where_no_model_sums_up_a_note_stands_for_the_messages,
+    a_summary_that_does_not_fit_is_cleared,
+    long_results_are_shortened_before_anything_is_summed_up,
     summaries_are_listed_in_pages_the_oldest_first,
     a_summary_is_expanded_to_what_it_stands_for,
     a_summary_is_taken_back_and_made_again,

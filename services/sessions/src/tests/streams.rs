@@ -13,7 +13,7 @@ use tg_testkit::fakes::Play;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, fails, part, said, sent, with_tools};
+use super::world::{World, answer, code, fails, part, said, sent, with_tools};
 
 /// A conversation with an agent of the workspace that has these instructions.
 async fn conversation(world: &World, prompt: Option<&str>) -> Conversation {
@@ -46,6 +46,17 @@ async fn streamed(world: &World, to: &Conversation, text: &str) -> Vec<(String, 
         .events::<SendConversationMessage>(&asked)
         .await
         .unwrap()
+}
+
+/// Asks, and leaves once so many tokens have come.
+async fn leaves<O: Operation>(world: &World, request: &O::Request, after: usize) {
+    let asked = write(request).unwrap();
+    let mut answer = world.ask("default", None, O::META.name, asked);
+    let mut tokens = 0;
+    while tokens < after {
+        let part = answer.next().await.unwrap().unwrap();
+        tokens += usize::from(part.event == "token");
+    }
 }
 
 fn names(told: &[(String, Object)]) -> Vec<&str> {
@@ -211,19 +222,38 @@ async fn line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said(place: P
     let world = World::start(&place).await;
     let to = conversation(&world, None).await;
     world.plays(|_| Play::of(vec![part("answer", "one "), part("answer", "two")]).hanging());
-    let asked = write(&content(&to, "hi", true)).unwrap();
-    let mut answer = world.ask("default", None, SendConversationMessage::META.name, asked);
-    let mut tokens = 0;
-    while tokens < 2 {
-        let part = answer.next().await.unwrap().unwrap();
-        tokens += usize::from(part.event == "token");
-    }
-    drop(answer);
+    leaves::<SendConversationMessage>(&world, &content(&to, "hi", true), 2).await;
     world.agent.cancelled.notified().await;
     let kept = async || listed(&world, &to).await == ["hi", "one two"];
     world.flow.until(kept).await;
     let all = messages(&world, &to).await;
     assert_eq!(all[1].metadata["finish_reason"], "stop");
+}
+
+/// C.16: the turn of a session goes on where that of a conversation (line 73) ends.
+async fn a_reader_that_leaves_does_not_end_the_turn_of_a_session(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    let to = conversation(&world, None).await;
+    world.plays(|asked| match asked.question.as_str() {
+        "hi" => Play::of(vec![part("answer", "one "), answer("two")]).holding(),
+        _ => Play::of(vec![part("answer", "hm")]).hanging(),
+    });
+    let asked = SentMessage {
+        streaming: true,
+        ..sent(&session, "hi")
+    };
+    leaves::<SendMessage>(&world, &asked, 1).await;
+    // A later reader leaves, too: when its turn ends, the service knows of both.
+    leaves::<SendConversationMessage>(&world, &content(&to, "ho", true), 1).await;
+    world.agent.cancelled.notified().await;
+    world.agent.resume.notify_one();
+    let kept = async || said(&world, &session).await.len() == 2;
+    world.flow.until(kept).await;
+    let all = said(&world, &session).await;
+    let told = all.iter().map(|one| (&*one.role, one.content.as_deref()));
+    let expected = [("user", Some("hi")), ("assistant", Some("one two"))];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
 }
 
 async fn line_035_a_conversation_is_no_way_around_the_depth(place: Place) {
@@ -416,6 +446,7 @@ on_both_buses!(
     line_071_a_seventh_call_of_a_tool_ends_the_turn,
     line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer,
     line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said,
+    a_reader_that_leaves_does_not_end_the_turn_of_a_session,
     line_084_a_long_conversation_goes_on_with_a_summary,
     line_093_a_run_that_went_in_circles_says_so,
     line_131_a_turn_of_a_session_is_streamed,

@@ -63,7 +63,7 @@ pub(super) const KEY: &str = "key";
 pub(super) const TRACE: &str = "urn:trustgraph:agent:7d0c3c58-0000-4000-8000-000000000000";
 
 /// The last part of an answer.
-fn answer(text: &str) -> AgentResponse {
+pub(super) fn answer(text: &str) -> AgentResponse {
     AgentResponse {
         message_type: "answer".to_owned(),
         content: text.to_owned(),
@@ -381,6 +381,11 @@ pub(super) fn part(kind: &str, text: &str) -> AgentResponse {
 
 /// An agent that calls a tool so often, and answers then.
 pub(super) fn with_tools(times: usize) -> Play<AgentResponse> {
+    with_results(times, "found")
+}
+
+/// The same of a tool that returns this.
+pub(super) fn with_results(times: usize, found: &str) -> Play<AgentResponse> {
     let mut parts = vec![part("answer", "let me see")];
     for at in 0..times {
         let call = AgentResponse {
@@ -394,7 +399,7 @@ pub(super) fn with_tools(times: usize) -> Play<AgentResponse> {
             call_id: format!("c{at}"),
             tool_name: "search".to_owned(),
             end_of_message: true,
-            ..part("observation", "found")
+            ..part("observation", found)
         };
         parts.extend([call, result]);
     }

@@ -1,5 +1,6 @@
-//! `kill -9` of the sessions service, of the agent and of the gateway after each event of a turn: a client that asks again under the
-//! same `X-Request-Id` gets the answer, and the session has one message of the user and one answer.
+//! `kill -9` of the sessions service, of the agent, of the gateway and of the whole system on the embedded bus after each event of a
+//! turn: a client that asks again under the same `X-Request-Id` gets the answer, and the session has one message of the user and one
+//! answer.
 
 use std::time::Duration;
 
@@ -16,10 +17,14 @@ use crate::traces::{expected, slow};
 
 /// Pause of the model before each of the 16 pieces of a turn.
 const PAUSE: Duration = Duration::from_millis(20);
+/// The same beside other tests: the turn must not end before the kill.
+const LONG: Duration = Duration::from_millis(250);
 /// A turn has at least so many events before its last one: the message, the call, its result, a piece of the answer.
 const STEPS: usize = 4;
 /// What these tests wait for comes within this.
 const BOUND: Duration = Duration::from_secs(120);
+/// The victim that is all services in one process, over the embedded bus.
+const ALL: &str = "up";
 /// An agent with a tool.
 const AGENT: &str = "name: worker\nmodel: scripted\ntools: [calculator]\n";
 const SESSIONS: &str = "a1/agents/worker/sessions";
@@ -65,45 +70,60 @@ fn is_one_turn(told: &Value) -> Result<()> {
     Ok(())
 }
 
-async fn ready(victim: &str, rest: &mut Server, process: &mut Server) -> Result<()> {
-    match victim {
-        "gateway" => process.wait_ready().await,
-        _ => rest.wait_ready().await,
+async fn ready(victim: &str, rest: Option<&mut Server>, process: &mut Server) -> Result<()> {
+    match rest {
+        Some(rest) if victim != "gateway" => rest.wait_ready().await,
+        _ => process.wait_ready().await,
     }
 }
 
-async fn kill(victim: &'static str) -> Result<()> {
-    let node = VirtualHost::new().await?;
-    let model = ScriptedModel::start(slow(PAUSE)).await?;
-    let agents = tempfile::tempdir()?;
-    std::fs::write(agents.path().join("worker.yaml"), AGENT)?;
+/// Kills it in turns, each after as many events as `steps` says, until a turn ends before the kill.
+async fn kill(
+    victim: &'static str,
+    pause: Duration,
+    steps: impl Iterator<Item = usize>,
+) -> Result<()> {
+    let node = match victim {
+        ALL => None,
+        _ => Some(VirtualHost::new().await?),
+    };
+    let model = ScriptedModel::start(slow(pause)).await?;
+    let folder = tempfile::tempdir()?;
+    let agents = folder.path().join("agents");
+    std::fs::create_dir(&agents)?;
+    std::fs::write(agents.join("worker.yaml"), AGENT)?;
     // Clients find the gateway there after each kill.
     let port = free_port()?;
-    let serve = |services: &[&str]| {
-        let launch = Launch::serve(services, &node.url())
+    let set = |launch: Launch| {
+        launch
             .env("OPENAI_BASE_URL", model.url())
             .env("OPENAI_API_KEY", "sk-test-secret-4711")
             .env("OPENAI_MODEL", "scripted")
-            .env(
-                "THREADGRAPH_SESSIONS__AGENTS_DIR",
-                agents.path().to_string_lossy(),
-            );
-        match services.contains(&"gateway") {
-            true => launch.port(port),
-            false => launch,
+            .env("THREADGRAPH_SESSIONS__AGENTS_DIR", agents.to_string_lossy())
+    };
+    let (mut rest, launch) = match &node {
+        None => (None, set(Launch::up()).port(port)),
+        Some(node) => {
+            let serve = |services: &[&str]| {
+                let launch = set(Launch::serve(services, &node.url()));
+                match services.contains(&"gateway") {
+                    true => launch.port(port),
+                    false => launch,
+                }
+            };
+            let all = [&ANSWERING[..], &["sessions"][..]].concat();
+            let rest = serve(&without(&all, &[victim])).spawn().await?;
+            (Some(rest), serve(&[victim]))
         }
     };
-    let all = [&ANSWERING[..], &["sessions"][..]].concat();
-    let mut rest = serve(&without(&all, &[victim])).spawn().await?;
-    let launch = serve(&[victim]).data(&rest.data().join("killed"));
+    let launch = launch.data(&folder.path().join("killed"));
     let mut process = launch.clone().spawn().await?;
-    ready(victim, &mut rest, &mut process).await?;
+    ready(victim, rest.as_mut(), &mut process).await?;
 
     let client = client()?;
     let sessions = format!("http://127.0.0.1:{port}/{SESSIONS}");
     let mut turns = Vec::new();
-    // Once before the first event of a turn, once after each of its events, until it ends before the kill.
-    for step in 0.. {
+    for step in steps {
         let nonce = format!("nonce-{victim}-{step}-x");
         let begin = || client.post(&sessions).json(&json!({}));
         let made = patiently(begin, 201).await?;
@@ -120,10 +140,11 @@ async fn kill(victim: &'static str) -> Result<()> {
         };
         process.kill9().await?;
         process = launch.clone().spawn().await?;
-        ready(victim, &mut rest, &mut process).await?;
+        ready(victim, rest.as_mut(), &mut process).await?;
         asking.abort();
         let log = || {
-            let (killed, rest) = (process.log(), rest.log());
+            let rest = rest.as_ref().map(Server::log).unwrap_or_default();
+            let killed = process.log();
             format!("killed after event {step}\n{killed}\n{rest}")
         };
         let told = patiently(|| ask(&path), 200).await.with_context(log)?;
@@ -144,19 +165,31 @@ async fn kill(victim: &'static str) -> Result<()> {
     Ok(())
 }
 
+/// Once, after the tool was called.
+#[tokio::test]
+async fn line_130_the_whole_system_within_a_turn() -> Result<()> {
+    kill(ALL, LONG, std::iter::once(3)).await
+}
+
+/// Once before the first event of a turn, and once after each of its events.
 mod alone {
     #[tokio::test]
-    async fn the_sessions_service() -> anyhow::Result<()> {
-        super::kill("sessions").await
+    async fn line_130_the_sessions_service() -> anyhow::Result<()> {
+        super::kill("sessions", super::PAUSE, 0..).await
     }
 
     #[tokio::test]
-    async fn the_agent() -> anyhow::Result<()> {
-        super::kill("agent").await
+    async fn line_130_the_agent() -> anyhow::Result<()> {
+        super::kill("agent", super::PAUSE, 0..).await
     }
 
     #[tokio::test]
-    async fn the_gateway() -> anyhow::Result<()> {
-        super::kill("gateway").await
+    async fn line_130_the_gateway() -> anyhow::Result<()> {
+        super::kill("gateway", super::PAUSE, 0..).await
+    }
+
+    #[tokio::test]
+    async fn line_130_the_whole_system() -> anyhow::Result<()> {
+        super::kill(super::ALL, super::PAUSE, 0..).await
     }
 }

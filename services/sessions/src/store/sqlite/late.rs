@@ -1,5 +1,6 @@
 //! What turns write: it does not grow with their session, and equal large texts are kept once.
 
+use std::ops::Range;
 use std::path::Path;
 
 use tg_schemas::operations::{CompactStrategy, Usage};
@@ -10,6 +11,8 @@ use crate::store::{Answer, Asked, NewSession, Owner, SessionStore, Surface};
 
 /// Turns of each half.
 const HALF: usize = 5_000;
+/// Turns whose bytes are measured: fewer than fill the log, which would move into the file then.
+const SOME: usize = 250;
 
 fn opened(dir: &Path) -> SqliteSessions {
     let (index, root) = (dir.join("i.sqlite"), dir.join("all"));
@@ -54,6 +57,19 @@ async fn turn(store: &SqliteSessions, at: usize) {
     };
     let finished = store.finish("w", "1", begun.turn, answer).await.unwrap();
     assert!(finished.is_some());
+}
+
+async fn turns(store: &SqliteSessions, all: Range<usize>) {
+    for at in all {
+        turn(store, at).await;
+    }
+}
+
+/// Bytes that turns write: pages that are written again count again. Nothing else is in the log of a file that was just opened.
+async fn bytes_of(store: &SqliteSessions, dir: &Path, all: Range<usize>) -> u64 {
+    turns(store, all).await;
+    let log = std::fs::metadata(dir.join("all/w.sqlite-wal"));
+    log.unwrap().len()
 }
 
 /// Rows that were written since the file was opened.
@@ -113,16 +129,21 @@ async fn a_late_turn_writes_as_many_rows_and_bytes_as_an_early_one() {
     store.create("w", new()).await.unwrap();
     let begun = closed(store, dir.path());
     let store = opened(dir.path());
-    let early = rows_of(&store, 0).await;
-    for at in 1..HALF {
-        turn(&store, at).await;
-    }
+    let rows = rows_of(&store, 0).await;
+    turns(&store, 1..SOME).await;
+    closed(store, dir.path());
+    let store = opened(dir.path());
+    let early = bytes_of(&store, dir.path(), SOME..2 * SOME).await;
+    turns(&store, 2 * SOME..HALF).await;
     let half = closed(store, dir.path());
     let store = opened(dir.path());
-    for at in HALF..2 * HALF - 1 {
-        turn(&store, at).await;
-    }
-    assert_eq!(rows_of(&store, 2 * HALF - 1).await, early);
+    let last = 2 * HALF - 1;
+    turns(&store, HALF..last - SOME).await;
+    closed(store, dir.path());
+    let store = opened(dir.path());
+    let late = bytes_of(&store, dir.path(), last - SOME..last).await;
+    assert!(early > 0 && late * 10 <= early * 11, "{early}, {late}");
+    assert_eq!(rows_of(&store, last).await, rows);
     let session = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!(session.messages, 4 * HALF as i64);
     let whole = closed(store, dir.path());
