@@ -40,7 +40,7 @@ console: setup-console
 	@.cache/node/bin/node --test console/test/order.test.mjs >/dev/null
 	.cache/node/bin/node console/build.mjs
 
-# With frame pointers the tables for unwinding are two fifths smaller. Other processors than x86-64 have them anyway.
+# With frame pointers the tables for unwinding are smaller (docs/performance.md). Other processors than x86-64 have them anyway.
 SHIP = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C force-frame-pointers=yes"
 
 release: console

@@ -45,7 +45,7 @@ else
   command -v musl-gcc >/dev/null || { echo "image: musl-gcc is missing (Debian: musl-tools)" >&2; exit 1; }
 fi
 flags="-C link-arg=$packed"
-# With frame pointers the tables for unwinding are two fifths smaller. Other processors have them anyway.
+# With frame pointers the tables for unwinding are smaller (docs/performance.md). Other processors have them anyway.
 [ "$arch" != x86_64 ] || flags+=" -C force-frame-pointers=yes"
 export "${settings}_RUSTFLAGS=$flags"
 # Before the build, which takes long.
