@@ -41,7 +41,8 @@ console: setup-console
 	.cache/node/bin/node console/build.mjs
 
 # With frame pointers the tables for unwinding are smaller (docs/performance.md). Other processors than x86-64 have them anyway.
-SHIP = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C force-frame-pointers=yes"
+# Nothing unwinds through C.
+SHIP = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C force-frame-pointers=yes" CFLAGS="$${CFLAGS:-} -fno-asynchronous-unwind-tables"
 
 release: console
 	@$(SHIP) cargo build --profile dist -p tg-server -p tg-cli --locked

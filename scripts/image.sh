@@ -48,6 +48,8 @@ flags="-C link-arg=$packed"
 # With frame pointers the tables for unwinding are smaller (docs/performance.md). Other processors have them anyway.
 [ "$arch" != x86_64 ] || flags+=" -C force-frame-pointers=yes"
 export "${settings}_RUSTFLAGS=$flags"
+# Nothing unwinds through C, which needs no tables for it.
+export CFLAGS="${CFLAGS:-} -fno-asynchronous-unwind-tables"
 # Before the build, which takes long.
 maker=
 if [ "$what" != binaries ]; then
