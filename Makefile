@@ -40,8 +40,12 @@ console: setup-console
 	@.cache/node/bin/node --test console/test/order.test.mjs >/dev/null
 	.cache/node/bin/node console/build.mjs
 
+# With frame pointers the tables for unwinding are smaller (docs/performance.md). Other processors than x86-64 have them anyway.
+# Nothing unwinds through C.
+SHIP = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C force-frame-pointers=yes" CFLAGS="$${CFLAGS:-} -fno-asynchronous-unwind-tables"
+
 release: console
-	@cargo build --profile dist -p tg-server -p tg-cli --locked
+	@$(SHIP) cargo build --profile dist -p tg-server -p tg-cli --locked
 	scripts/release.sh
 
 image: console
@@ -97,5 +101,5 @@ soak: setup-soak console
 	scripts/soak.sh "$${SOAK_HOURS:-4}"
 
 bench: setup-test console
-	@cargo build --profile dist --workspace --bins --examples --locked
+	@$(SHIP) cargo build --profile dist --workspace --bins --examples --locked
 	scripts/bench.sh

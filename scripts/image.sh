@@ -44,7 +44,12 @@ elif [ "$arch" != "$(uname -m)" ]; then
 else
   command -v musl-gcc >/dev/null || { echo "image: musl-gcc is missing (Debian: musl-tools)" >&2; exit 1; }
 fi
-export "${settings}_RUSTFLAGS=-C link-arg=$packed"
+flags="-C link-arg=$packed"
+# With frame pointers the tables for unwinding are smaller (docs/performance.md). Other processors have them anyway.
+[ "$arch" != x86_64 ] || flags+=" -C force-frame-pointers=yes"
+export "${settings}_RUSTFLAGS=$flags"
+# Nothing unwinds through C, which needs no tables for it.
+export CFLAGS="${CFLAGS:-} -fno-asynchronous-unwind-tables"
 # Before the build, which takes long.
 maker=
 if [ "$what" != binaries ]; then

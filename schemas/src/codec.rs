@@ -11,6 +11,7 @@ mod tree;
 mod write;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, LazyLock, RwLock};
 
 use apache_avro::Schema;
@@ -67,10 +68,7 @@ pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, Co
         ContentType::Json => {
             let mut body: Vec<u8> = Vec::with_capacity(USUAL);
             let written = serde_json::to_writer(&mut body, message);
-            written.map_err(|error| CodecError::Malformed {
-                name: M::NAME,
-                detail: error.to_string(),
-            })?;
+            written.map_err(|error| malformed(M::NAME, &error))?;
             Ok(body.into())
         }
         ContentType::Avro => {
@@ -83,19 +81,15 @@ pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, Co
 
 /// Writes a body in Avro behind what a buffer has. One that cannot be written leaves a part of itself there.
 pub(crate) fn append<M: Message>(message: &M, body: &mut Vec<u8>) -> Result<(), CodecError> {
-    let fail = |detail: String| CodecError::Malformed {
-        name: M::NAME,
-        detail,
-    };
     let own = own_schema::<M>();
-    body.extend_from_slice(&[0xC3, 0x01]);
+    body.extend_from_slice(&SINGLE);
     body.extend_from_slice(&own.fingerprint);
     if M::RECORD {
-        return write::write(message, &own.plan, body).map_err(|e| fail(e.to_string()));
+        return write::write(message, &own.plan, body).map_err(|e| malformed(M::NAME, &e));
     }
-    let text = serde_json::to_vec(message).map_err(|e| fail(e.to_string()))?;
-    let tree = serde_json::from_slice(&text).map_err(|e| fail(e.to_string()))?;
-    tree::write(&tree, &own.plan, body).map_err(|e| fail(e.to_string()))
+    let text = serde_json::to_vec(message).map_err(|e| malformed(M::NAME, &e))?;
+    let tree = serde_json::from_slice(&text).map_err(|e| malformed(M::NAME, &e))?;
+    tree::write(&tree, &own.plan, body).map_err(|e| malformed(M::NAME, &e))
 }
 
 /// Reads a body.
@@ -104,61 +98,76 @@ pub(crate) fn append<M: Message>(message: &M, body: &mut Vec<u8>) -> Result<(), 
 /// [`CodecError::Malformed`] will be one at each try; [`CodecError::UnknownSchema`] may be read once the writer's schema is
 /// [registered](register).
 pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecError> {
-    let fail = |detail: String| CodecError::Malformed {
-        name: M::NAME,
-        detail,
-    };
-    match as_type {
-        // A struct could also be read from a JSON list; the wire knows objects only.
-        ContentType::Json if body.trim_ascii_start().first() != Some(&b'{') => {
-            Err(fail("not a JSON object".into()))
-        }
-        ContentType::Json => match serde_json::from_slice(body) {
-            Ok(message) => Ok(message),
-            Err(first) => {
-                let text = std::str::from_utf8(body).map_err(|_| fail("not UTF-8".into()))?;
-                let Some(clean) = without_nan(text) else {
-                    return Err(fail(first.to_string()));
-                };
-                // From bytes like the others: each way to read is compiled for every message.
-                serde_json::from_slice(clean.as_bytes()).map_err(|e| fail(e.to_string()))
+    let text = match as_type {
+        ContentType::Json => {
+            object(M::NAME, body)?;
+            match serde_json::from_slice(body) {
+                Ok(message) => return Ok(message),
+                Err(error) => clean(M::NAME, body, &error)?,
             }
-        },
+        }
         ContentType::Avro => {
             let own = own_schema::<M>();
-            if body.len() < 10 || body[..2] != [0xC3, 0x01] {
-                return Err(fail("not an Avro single object".into()));
+            if M::RECORD
+                && let Some(datum) = own.datum(body)
+            {
+                return read::read(datum, &own.plan).map_err(|e| malformed(M::NAME, &e));
             }
-            let fingerprint: [u8; 8] = body[2..10]
-                .try_into()
-                .map_err(|_| fail("short fingerprint".into()))?;
-            let mut datum = &body[10..];
-            if fingerprint == own.fingerprint && M::RECORD {
-                return read::read(datum, &own.plan).map_err(|e| fail(e.to_string()));
-            }
-            if fingerprint == own.fingerprint {
-                let tree: Json = read::read(datum, &own.plan).map_err(|e| fail(e.to_string()))?;
-                return serde_json::from_slice(tree.to_string().as_bytes())
-                    .map_err(|e| fail(e.to_string()));
-            }
-            let writer = registered(&fingerprint).ok_or(CodecError::UnknownSchema {
-                name: M::NAME,
-                fingerprint: hex::encode(fingerprint),
-            })?;
-            // The library's reader goes as deep as the body says; ours looks first, and stops at a bound.
-            if let Some(plan) = &writer.plan {
-                read::read::<IgnoredAny>(datum, plan).map_err(|e| fail(e.to_string()))?;
-            }
-            let value = GenericDatumReader::builder(&writer.schema)
-                .reader_schema(own.schema)
-                .build()
-                .and_then(|reader| reader.read_value(&mut datum))
-                .map_err(|e| fail(e.to_string()))?;
-            let json = from_avro(&value, own.schema, &own.names);
-            // By way of text: it is seldom done, and to read every message from a tree, too, would take 2 MB of code.
-            serde_json::from_slice(json.to_string().as_bytes()).map_err(|e| fail(e.to_string()))
+            text_of(M::NAME, body, &own)?
         }
+    };
+    // From bytes like the others, and by way of text what is seldom read: each further way to read every message would take 2 MB of code.
+    serde_json::from_slice(text.as_bytes()).map_err(|e| malformed(M::NAME, &e))
+}
+
+/// How a body in Avro begins, before the fingerprint of its schema.
+const SINGLE: [u8; 2] = [0xC3, 0x01];
+
+fn malformed(name: &'static str, why: &dyn fmt::Display) -> CodecError {
+    CodecError::Malformed {
+        name,
+        detail: why.to_string(),
     }
+}
+
+/// A struct could also be read from a JSON list; the wire knows objects only.
+fn object(name: &'static str, body: &[u8]) -> Result<(), CodecError> {
+    match body.trim_ascii_start().first() {
+        Some(b'{') => Ok(()),
+        _ => Err(malformed(name, &"not a JSON object")),
+    }
+}
+
+/// A body in JSON without what Python writes and JSON does not know. `first`: why it could not be read as it is.
+fn clean(name: &'static str, body: &[u8], first: &serde_json::Error) -> Result<String, CodecError> {
+    let text = std::str::from_utf8(body).map_err(|_| malformed(name, &"not UTF-8"))?;
+    without_nan(text).ok_or_else(|| malformed(name, first))
+}
+
+/// A body in Avro as JSON: of what is no record, or was written by another release.
+fn text_of(name: &'static str, body: &[u8], own: &Own) -> Result<String, CodecError> {
+    let fail = |why: &dyn fmt::Display| malformed(name, why);
+    if let Some(datum) = own.datum(body) {
+        let tree: Json = read::read(datum, &own.plan).map_err(|e| fail(&e))?;
+        return Ok(tree.to_string());
+    }
+    let marked = body.strip_prefix(&SINGLE);
+    let marked = marked.and_then(|marked| marked.split_first_chunk::<8>());
+    let (fingerprint, mut datum) = marked.ok_or_else(|| fail(&"not an Avro single object"))?;
+    let writer = registered(fingerprint).ok_or_else(|| CodecError::UnknownSchema {
+        name,
+        fingerprint: hex::encode(fingerprint),
+    })?;
+    // The library's reader goes as deep as the body says; ours looks first, and stops at a bound.
+    if let Some(plan) = &writer.plan {
+        read::read::<IgnoredAny>(datum, plan).map_err(|e| fail(&e))?;
+    }
+    let value = GenericDatumReader::builder(&writer.schema)
+        .reader_schema(own.schema)
+        .build()
+        .and_then(|reader| reader.read_value(&mut datum))
+        .map_err(|e| fail(&e))?;
+    Ok(from_avro(&value, own.schema, &own.names).to_string())
 }
 
 /// Reads some fields of a message and none of the others: `T` is a struct that names them. `None` where they are not found so, as in a
@@ -168,9 +177,7 @@ pub fn fields<M: Message, T: DeserializeOwned>(body: &[u8], as_type: ContentType
         ContentType::Json => serde_json::from_slice(body).ok(),
         ContentType::Avro => {
             let own = own_schema::<M>();
-            let datum = body.strip_prefix(&[0xC3, 0x01])?;
-            let datum = datum.strip_prefix(&own.fingerprint)?;
-            read::read(datum, &own.plan).ok()
+            read::read(own.datum(body)?, &own.plan).ok()
         }
     }
 }
@@ -237,6 +244,13 @@ struct Own {
     plan: Plan,
 }
 
+impl Own {
+    /// What a body of this schema holds. `None`: it has another one, or is no body in Avro.
+    fn datum<'a>(&self, body: &'a [u8]) -> Option<&'a [u8]> {
+        body.strip_prefix(&SINGLE)?.strip_prefix(&self.fingerprint)
+    }
+}
+
 fn registered(mark: &Mark) -> Option<Arc<Writer>> {
     REGISTRY
         .read()
@@ -246,14 +260,18 @@ fn registered(mark: &Mark) -> Option<Arc<Writer>> {
 }
 
 fn own_schema<M: Message>() -> Arc<Own> {
+    own_named(M::NAME, M::AVRO)
+}
+
+fn own_named(name: &'static str, avro: &str) -> Arc<Own> {
     let known = OWN
         .read()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .get(M::NAME)
+        .get(name)
         .cloned();
     known.unwrap_or_else(|| {
         let valid = "checked-in schemas are valid: tested for each";
-        let schema: &'static Schema = Box::leak(Box::new(Schema::parse_str(M::AVRO).expect(valid)));
+        let schema: &'static Schema = Box::leak(Box::new(Schema::parse_str(avro).expect(valid)));
         let mut names = Names::new();
         collect_names(schema, &mut names);
         let own = Arc::new(Own {
@@ -264,7 +282,7 @@ fn own_schema<M: Message>() -> Arc<Own> {
         });
         OWN.write()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .insert(M::NAME, own.clone());
+            .insert(name, own.clone());
         own
     })
 }

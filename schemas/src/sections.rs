@@ -75,11 +75,15 @@ impl Sections {
 
 /// The bytes of a type's message in a body; `None` if the body has none of it, or is not what its header says.
 pub fn of<'a, M: Message>(header: &str, body: &'a [u8]) -> Option<&'a [u8]> {
+    named(M::NAME, header, body)
+}
+
+fn named<'a>(wanted: &str, header: &str, body: &'a [u8]) -> Option<&'a [u8]> {
     let mut from = 0_usize;
     for section in header.split(',') {
         let (name, length) = section.split_once('=')?;
         let to = from.checked_add(length.parse().ok()?)?;
-        if name == M::NAME {
+        if name == wanted {
             return body.get(from..to);
         }
         from = to;

@@ -4,7 +4,7 @@
 //! itself; every other reader, and every other process, decodes the body. What has one reader, who is in this process, need not
 //! have a body: it is written where that reader takes it for a message of another type.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -37,6 +37,16 @@ struct Unwritten {
 fn written<M: Message>(message: &(dyn Any + Send)) -> Option<Bytes> {
     let message = message.downcast_ref::<M>()?;
     codec::encode(message, ContentType::Json).ok()
+}
+
+/// What a reader gets.
+enum Taken {
+    /// The message as it was handed over.
+    Alone(Box<dyn Any + Send>),
+    /// One of [`Handover::sections`].
+    Shared(Shared),
+    /// The body of a message of another type.
+    Written(Bytes),
 }
 
 /// A message to hand over, or none. Clones share it: whoever reads first takes it.
@@ -121,16 +131,28 @@ impl Handover {
     /// The message, alone or shared with its writer, if nobody took it yet. One that has no body and is of another type is read from
     /// what the body would be.
     pub(crate) fn take_message<M: Message>(&self) -> Option<Result<M, CodecError>> {
-        let Some(unwritten) = self.0.as_ref()?.unwritten else {
-            return self.take_section().or_else(|| self.take()).map(Ok);
-        };
-        let message = self.0.as_ref()?.message.lock().take()?;
-        match message.downcast::<M>() {
-            Ok(message) => Some(Ok(*message)),
-            Err(other) => {
-                let body = (unwritten.write)(&*other)?;
-                Some(codec::decode(&body, ContentType::Json))
+        match self.taken(TypeId::of::<M>())? {
+            Taken::Alone(message) => message.downcast::<M>().ok().map(|message| Ok(*message)),
+            Taken::Shared(message) => whole(message).map(Ok),
+            Taken::Written(body) => Some(codec::decode(&body, ContentType::Json)),
+        }
+    }
+
+    /// What is there for a reader of a type. What is of another type and has a body is gone then: the reader's own reading of the body
+    /// decides.
+    fn taken(&self, kind: TypeId) -> Option<Taken> {
+        let slot = self.0.as_ref()?;
+        if slot.unwritten.is_none()
+            && let Some(message) = self.section(kind)
+        {
+            return Some(Taken::Shared(message));
+        }
+        let message = slot.message.lock().take()?;
+        match slot.unwritten {
+            Some(unwritten) if (*message).type_id() != kind => {
+                (unwritten.write)(&*message).map(Taken::Written)
             }
+            _ => Some(Taken::Alone(message)),
         }
     }
 
@@ -155,13 +177,20 @@ impl Handover {
     /// The message of a type among those of [`Self::sections`], if nobody took it yet. It is not copied where its writer is done
     /// with it.
     pub(crate) fn take_section<M: Message>(&self) -> Option<M> {
+        whole(self.section(TypeId::of::<M>())?)
+    }
+
+    fn section(&self, kind: TypeId) -> Option<Shared> {
         let mut slot = self.0.as_ref()?.message.lock();
         let messages = slot.as_mut()?.downcast_mut::<Vec<Shared>>()?;
-        let at = messages.iter().position(|one| one.is::<M>())?;
-        let message = messages.swap_remove(at).downcast::<M>().ok()?;
-        drop(slot);
-        Some(Arc::unwrap_or_clone(message))
+        let at = messages.iter().position(|one| (**one).type_id() == kind)?;
+        Some(messages.swap_remove(at))
     }
+}
+
+/// A message without its writer, if it is of this type.
+fn whole<M: Message>(message: Shared) -> Option<M> {
+    message.downcast::<M>().ok().map(Arc::unwrap_or_clone)
 }
 
 impl fmt::Debug for Handover {

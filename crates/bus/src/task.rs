@@ -1,6 +1,7 @@
 //! The one endpoint through which tasks start: every task has a kind that says what its end means.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use metrics::Counter;
@@ -34,6 +35,10 @@ impl TaskKind {
     }
 }
 
+/// What a task does, of one type whatever it is: what starts, polls and drops a task in the runtime is compiled once and not for each
+/// future. That is 2 KB for each.
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Starts tasks and ends them.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
@@ -50,21 +55,25 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        self.start(kind, Box::pin(future));
+    }
+
+    fn start(&self, kind: TaskKind, work: Work) {
         let count = || metrics::counter!("tg_tasks_total", "kind" => kind.label());
         self.started[kind as usize].get_or_init(count).increment(1);
         match kind {
             TaskKind::Handler => {
-                self.handlers.spawn(future);
+                self.handlers.spawn(work);
             }
             TaskKind::Closing | TaskKind::Connection => {
-                self.others.spawn(future);
+                self.others.spawn(work);
             }
             TaskKind::Background => {
                 let shutdown = self.shutdown.clone();
                 self.others.spawn(async move {
                     tokio::select! {
                         () = shutdown.cancelled() => {}
-                        () = future => {}
+                        () = work => {}
                     }
                 });
             }

@@ -4,14 +4,17 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use tg_schemas::codec::CodecError;
-use tg_schemas::{Error, ErrorCode, Message, Reply};
+use tg_schemas::{Error, ErrorCode, Headers, Message, Reply};
+use tokio_util::sync::CancellationToken;
 
 use crate::handler::{ConsumeError, RecordConsumer, RequestHandler};
 use crate::mesh::Mesh;
 use crate::room::LARGE;
-use crate::scope::Cx;
+use crate::scope::{Cx, InstanceScope};
 use crate::writer_schemas;
 use tg_bus::Envelope;
 use tg_bus::Handover;
@@ -74,55 +77,92 @@ impl<Q, R> ServeHandler<Q, R> {
 #[async_trait]
 impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
     async fn run(&self, cx: Cx, question: Envelope, held: Arc<ReplyStream>) -> Outcome {
-        let mesh = cx.mesh.clone();
-        let cancel = cx.cancel.clone();
-        let deadline = cx.deadline;
-        let (scope, headers) = (cx.scope.clone(), cx.headers.clone());
+        let asked = Asked::of(&cx, held.clone(), Q::NAME);
         let read = question.read::<Q>();
         // What was read is not held twice while the handler works.
         drop(question);
-        let result = match read {
-            Ok(question) => {
-                let out = Responder::new(mesh.server().clone(), held.clone());
-                let work = AssertUnwindSafe(self.inner.serve(cx, question, out)).catch_unwind();
-                work.await.unwrap_or_else(|_| {
-                    let (processor, request) = (&scope.processor, &headers.request_id);
-                    let question = &headers.id;
-                    tracing::error!(message = Q::NAME, %processor, question, request, "a handler panicked");
+        let work = read.map(|question| {
+            let out = Responder::new(cx.mesh.server().clone(), held);
+            self.inner.serve(cx, question, out)
+        });
+        asked.answered(work, responder::failure::<R>).await
+    }
+
+    async fn fail(&self, mesh: &Mesh, held: Arc<ReplyStream>, error: Error) {
+        fail(mesh, &held, responder::failure::<R>(error)).await;
+    }
+
+    async fn resumes(&self, cx: &Cx) -> bool {
+        self.inner.resumes(cx).await
+    }
+}
+
+/// A question whose handler works, without its types.
+struct Asked {
+    mesh: Mesh,
+    scope: Arc<InstanceScope>,
+    headers: Arc<Headers>,
+    cancel: CancellationToken,
+    deadline: Deadline,
+    held: Arc<ReplyStream>,
+    name: &'static str,
+}
+
+impl Asked {
+    fn of(cx: &Cx, held: Arc<ReplyStream>, name: &'static str) -> Self {
+        Self {
+            mesh: cx.mesh.clone(),
+            scope: cx.scope.clone(),
+            headers: cx.headers.clone(),
+            cancel: cx.cancel.clone(),
+            deadline: cx.deadline,
+            held,
+            name,
+        }
+    }
+
+    /// Waits for the handler, and makes sure that the answer ends. `failure` writes an error as a reply.
+    async fn answered(
+        self,
+        work: Result<BoxFuture<'_, Result<(), Error>>, CodecError>,
+        failure: fn(Error) -> Result<Bytes, Error>,
+    ) -> Outcome {
+        let result = match work {
+            Ok(work) => {
+                let done = AssertUnwindSafe(work).catch_unwind().await;
+                done.unwrap_or_else(|_| {
+                    let (processor, request) = (&self.scope.processor, &self.headers.request_id);
+                    let question = &self.headers.id;
+                    tracing::error!(message = self.name, %processor, question, request, "a handler panicked");
                     Err(Error::new(ErrorCode::Internal, "internal error"))
                 })
             }
             Err(fault) => Err(fault.into()),
         };
-        if held.settled() {
+        if self.held.settled() {
             return if result.is_ok() {
                 Outcome::Ok
             } else {
                 Outcome::Failed
             };
         }
-        let gave_up = cancel.is_cancelled();
+        let gave_up = self.cancel.is_cancelled();
         let error = match result {
-            Err(error) if gave_up && error.code() == ErrorCode::Cancelled => ended(deadline),
+            Err(error) if gave_up && error.code() == ErrorCode::Cancelled => ended(self.deadline),
             Err(error) => error,
-            Ok(()) if gave_up => ended(deadline),
+            Ok(()) if gave_up => ended(self.deadline),
             Ok(()) => Error::new(ErrorCode::Internal, "the service sent no answer"),
         };
-        self.fail(&mesh, held, error).await;
+        fail(&self.mesh, &self.held, failure(error)).await;
         Outcome::Failed
     }
+}
 
-    async fn fail(&self, mesh: &Mesh, held: Arc<ReplyStream>, error: Error) {
-        if let Ok(body) = responder::failure::<R>(error) {
-            let _ = mesh
-                .server()
-                .send(&held, vec![(body, Handover::default())], true)
-                .await;
-        }
-    }
-
-    async fn resumes(&self, cx: &Cx) -> bool {
-        self.inner.resumes(cx).await
+/// Ends an answer with a failure reply, if one could be written.
+async fn fail(mesh: &Mesh, held: &Arc<ReplyStream>, body: Result<Bytes, Error>) {
+    if let Ok(body) = body {
+        let parts = vec![(body, Handover::default())];
+        let _ = mesh.server().send(held, parts, true).await;
     }
 }
 
@@ -154,17 +194,7 @@ impl<M: Message> ErasedRead for ReadHandler<M> {
             read => read.map_err(|fault| ConsumeError::Dead(fault.into()))?,
         };
         let (scope, headers) = (cx.scope.clone(), cx.headers.clone());
-        AssertUnwindSafe(self.inner.consume(cx, record))
-            .catch_unwind()
-            .await
-            .unwrap_or_else(|_| {
-                let (processor, record) = (&scope.processor, &headers.id);
-                tracing::error!(message = M::NAME, %processor, record, "a handler panicked");
-                Err(ConsumeError::Dead(Error::new(
-                    ErrorCode::Internal,
-                    "internal error",
-                )))
-            })
+        consumed(self.inner.consume(cx, record), &scope, &headers, M::NAME).await
     }
 
     fn document(&self, record: &Envelope) -> Option<String> {
@@ -173,6 +203,24 @@ impl<M: Message> ErasedRead for ReadHandler<M> {
         }
         document_of(&serde_json::to_value(record.read::<M>().ok()?).ok()?)
     }
+}
+
+/// Waits for the consumer of a record.
+async fn consumed(
+    work: BoxFuture<'_, Result<(), ConsumeError>>,
+    scope: &InstanceScope,
+    headers: &Headers,
+    name: &'static str,
+) -> Result<(), ConsumeError> {
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.unwrap_or_else(|_| {
+        let (processor, record) = (&scope.processor, &headers.id);
+        tracing::error!(message = name, %processor, record, "a handler panicked");
+        Err(ConsumeError::Dead(Error::new(
+            ErrorCode::Internal,
+            "internal error",
+        )))
+    })
 }
 
 /// Reads a record; a large one beside the runtime's threads, which questions need.

@@ -34,6 +34,7 @@ mod liveness;
 mod noted;
 pub mod peer;
 pub mod port;
+mod question;
 pub mod receipts;
 pub(crate) mod relays;
 pub(crate) mod reorder;

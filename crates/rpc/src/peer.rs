@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tg_bus::pause::ONCE_UP;
 use tg_bus::{
     Bus, BusError, Consumer, Delivery, Envelope, Handover, Link, PublishMode, Routed, Sink, Target,
@@ -11,10 +12,8 @@ use tg_bus::{
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::limits;
 use tg_schemas::processors;
-use tg_schemas::{
-    Class, CountedBy, Error, ErrorCode, Frame, Headers, Message, Reply, Topic, WorkspaceId,
-};
-use tg_telemetry::{Span, SpanKind, Tracer, attributes};
+use tg_schemas::{CountedBy, Error, ErrorCode, Frame, Headers, Message, Reply, Topic, WorkspaceId};
+use tg_telemetry::{SpanKind, Tracer};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +21,7 @@ use crate::address::{AskerState, ReplyAddress};
 use crate::answer::Answer;
 use crate::awaited::AwaitedReceipts;
 use crate::client::{NewQuestion, RequestClient};
-use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
+use crate::deadline::Deadline;
 use crate::port::Port;
 use crate::receipts::ReceiptSender;
 use crate::relays::Relays;
@@ -37,8 +36,6 @@ const ROOM_PAUSE: Duration = Duration::from_millis(250);
 const ROOM_PATIENCE: Duration = Duration::from_secs(10);
 /// A record says at most that it is this far from what was new.
 const FAR: u32 = 8;
-/// Questions deeper than this are a loop.
-const MAX_DEPTH: u32 = 32;
 
 /// Settings of a peer.
 #[derive(Debug, Clone)]
@@ -299,85 +296,12 @@ impl Peer {
         &self,
         topic: &Topic,
         question: &Q,
-        (mut ask, kind): (Ask, SpanKind),
+        (ask, kind): (Ask, SpanKind),
     ) -> Result<NewQuestion, Error> {
-        if topic.class() != Class::Request {
-            let text = "topic: is not a request topic";
-            return Err(Error::new(ErrorCode::BadRequest, text));
-        }
-        if ask.depth > MAX_DEPTH {
-            return Err(Error::new(ErrorCode::Internal, "too many nested questions"));
-        }
+        Self::may_ask(topic, ask.depth)?;
         let body = codec::encode(question, ContentType::Json)?;
-        let longest = if ask.streaming { STREAM } else { QUESTION };
-        let deadline = ask.deadline.unwrap_or_else(|| Deadline::after(longest));
-        let id: Arc<str> = ask
-            .id
-            .unwrap_or_else(|| uuid::Uuid::new_v4().to_string())
-            .into();
-        let span = self.asking(kind, topic, &id, ask.traceparent.as_deref());
-        span.lead(&mut ask.traceparent);
-        let plain = !self.rules().framed;
-        let headers = if plain {
-            Headers {
-                id: Some(id.to_string()),
-                ..Headers::default()
-            }
-        } else {
-            Headers {
-                id: Some(id.to_string()),
-                from: Some(self.inbox().to_owned()),
-                reply_to: Some(self.inbox().to_owned()),
-                frame: Some(Frame::Ask),
-                deadline: Some(deadline.millis()),
-                detach: ask.detach,
-                forward: ask.forward,
-                workspace: ask.workspace.map(Into::into),
-                generation: ask.generation,
-                epoch: ask.epoch,
-                thread: ask.thread,
-                parent: ask.parent.map(|parent| parent.to_string()),
-                depth: (ask.depth > 0).then_some(ask.depth),
-                user_id: ask.user_id,
-                credential: ask.credential,
-                user_context: ask.user_context,
-                roles: ask.roles,
-                counted: ask.counted,
-                traceparent: ask.traceparent,
-                request_id: ask.request_id,
-                ..Headers::default()
-            }
-        };
-        Ok(NewQuestion {
-            id,
-            target: Target::Topic(topic.clone()),
-            question: Envelope {
-                headers: Arc::new(headers),
-                content_type: ContentType::Json,
-                handover: Handover::new(self.bus().in_process(), &body, || question.clone()),
-                body,
-            },
-            deadline,
-            gap: GAP,
-            cancel: ask.cancel,
-            detach: ask.detach,
-            plain,
-            span,
-        })
-    }
-
-    /// The span of a question, by whose header its server belongs to it.
-    fn asking(&self, kind: SpanKind, topic: &Topic, id: &str, traceparent: Option<&str>) -> Span {
-        let mut span = self.tracer().child(kind, traceparent, || {
-            let base = topic.name().split(':').next().unwrap_or_default();
-            format!("ask {base}")
-        });
-        if span.is_recorded() {
-            span.say(attributes::MESSAGING_OPERATION, "send");
-            span.say(attributes::MESSAGING_DESTINATION, topic.name());
-            span.say(attributes::MESSAGING_CONVERSATION, id);
-        }
-        span
+        let handover = Handover::new(self.bus().in_process(), &body, || question.clone());
+        Ok(self.written_question(topic, (body, handover), ask, kind))
     }
 
     /// Writes a record. `Ok` means: durable, and in the queue of every reader that the table names.
@@ -415,26 +339,37 @@ impl Peer {
         ask: Ask,
     ) -> Result<(), Error> {
         let rules = self.rules();
-        let content_type = rules.records;
-        let body = codec::encode(record, content_type)?;
+        let body = codec::encode(record, rules.records)?;
+        let handover = match shared {
+            Some(shared) => Handover::shared(self.bus().in_process(), &body, shared),
+            None => Handover::new(self.bus().in_process(), &body, || record.clone()),
+        };
+        let schema = rules.framed.then(codec::fingerprint::<M>);
+        self.write_body(topic, (body, handover), schema, ask).await
+    }
+
+    /// Writes a record whose message is written; `schema` names what it is written in, where the bus says that.
+    async fn write_body(
+        &self,
+        topic: &Topic,
+        (body, handover): (Bytes, Handover),
+        schema: Option<String>,
+        ask: Ask,
+    ) -> Result<(), Error> {
         let base = topic.name().split(':').next().unwrap_or_default();
         let must_be_read = !ask.droppable && processors::must_be_read(base);
         let cancel = ask.cancel.clone();
-        let headers = if !rules.framed {
-            Headers::default()
-        } else {
-            Headers {
-                schema: Some(codec::fingerprint::<M>()),
+        let headers = match schema {
+            None => Headers::default(),
+            schema => Headers {
+                schema,
                 ..self.record_headers(ask)
-            }
+            },
         };
         let envelope = Envelope {
             headers: Arc::new(headers),
-            content_type,
-            handover: match shared {
-                Some(shared) => Handover::shared(self.bus().in_process(), &body, shared),
-                None => Handover::new(self.bus().in_process(), &body, || record.clone()),
-            },
+            content_type: self.rules().records,
+            handover,
             body,
         };
         let target = Target::Topic(topic.clone());

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction};
 use tokio::sync::oneshot;
 
+use crate::erased::{self, Done, Reading, Writing};
 use crate::group::{GroupBounds, GroupCommitter};
 use crate::lock::OwnerLock;
 use crate::mover::Mover;
@@ -155,6 +156,10 @@ impl Database {
         &self,
         f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
+        erased::value(self.write_queued(erased::writing(f)).await)
+    }
+
+    async fn write_queued(&self, f: Writing) -> Done {
         let (job, result) = writer::job(f);
         self.send(job).await?;
         receive(result).await
@@ -169,6 +174,10 @@ impl Database {
         &self,
         f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
+        erased::value(self.write_now(erased::writing(f)))
+    }
+
+    fn write_now(&self, f: Writing) -> Done {
         let (job, mut result) = writer::job(f);
         let inner = &*self.inner;
         let conn = inner.conn.lock();
@@ -189,6 +198,10 @@ impl Database {
         bytes: usize,
         f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
+        erased::value(self.write_soon(bytes, erased::writing(f)).await)
+    }
+
+    async fn write_soon(&self, bytes: usize, f: Writing) -> Done {
         let (job, mut result) = writer::job(f);
         match self.commit_at_once(bytes, job) {
             None => result.try_recv().map_err(|_| StorageError::Closed)?,
@@ -246,6 +259,10 @@ impl Database {
         owner: &str,
         f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
+        erased::value(self.read_queued(owner, erased::reading(f)).await)
+    }
+
+    async fn read_queued(&self, owner: &str, f: Reading) -> Done {
         let (read, _hold, result) = reader::pack(f);
         self.queue(owner, read).await?;
         receive(result).await
@@ -260,6 +277,10 @@ impl Database {
         &self,
         f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
+        erased::value(self.read_soon(erased::reading(f)).await)
+    }
+
+    async fn read_soon(&self, f: Reading) -> Done {
         let (read, _hold, mut result) = reader::pack(f);
         match self.read_at_once(read) {
             None => result.try_recv().map_err(|_| StorageError::Closed)?,
@@ -319,7 +340,7 @@ impl Drop for Queued<'_> {
     }
 }
 
-async fn receive<T>(result: oneshot::Receiver<Result<T, StorageError>>) -> Result<T, StorageError> {
+async fn receive(result: oneshot::Receiver<Done>) -> Done {
     result.await.map_err(|_| StorageError::Closed)?
 }
 

@@ -30,6 +30,7 @@ mod config_known;
 mod connection;
 mod database;
 mod done_once;
+mod erased;
 mod error;
 mod full_disk;
 mod group;

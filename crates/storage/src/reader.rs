@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::erased::{Done, Reading};
 use crate::{StorageError, connection};
 
 /// Threads of a pool where there are as many processors. A thread more than there are makes no read faster, and keeps
@@ -216,9 +217,7 @@ impl Shared {
 }
 
 /// Packs a closure; its result arrives at the receiver for as long as the hold is kept.
-pub(crate) fn pack<T: Send + 'static>(
-    f: impl FnOnce(&Connection) -> Result<T, StorageError> + Send + 'static,
-) -> (Read, Hold, oneshot::Receiver<Result<T, StorageError>>) {
+pub(crate) fn pack(f: Reading) -> (Read, Hold, oneshot::Receiver<Done>) {
     let (sender, receiver) = oneshot::channel();
     let progress = Arc::new(Mutex::new(Progress::Waiting));
     let hold = Hold(progress.clone());
@@ -242,11 +241,7 @@ pub(crate) fn pack<T: Send + 'static>(
 }
 
 /// Runs a read in a transaction. From `over` on nobody interrupts, so the connection is left as it was found.
-fn consistent<T>(
-    conn: &Connection,
-    f: impl FnOnce(&Connection) -> Result<T, StorageError>,
-    over: impl FnOnce(),
-) -> Result<T, StorageError> {
+fn consistent(conn: &Connection, f: Reading, over: impl FnOnce()) -> Done {
     let begun = conn
         .prepare_cached("BEGIN DEFERRED")
         .and_then(|mut begin| begin.execute([]));

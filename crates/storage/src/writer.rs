@@ -8,6 +8,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use crate::StorageError;
+use crate::erased::{Done, Writing};
 use crate::full_disk::log_full_disk;
 use crate::reader::{CallOff, Read};
 
@@ -29,9 +30,7 @@ pub(crate) enum Job {
 }
 
 /// Packs a closure; its result arrives at the receiver after the commit.
-pub(crate) fn job<T: Send + 'static>(
-    f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
-) -> (Job, oneshot::Receiver<Result<T, StorageError>>) {
+pub(crate) fn job(f: Writing) -> (Job, oneshot::Receiver<Done>) {
     let (sender, receiver) = oneshot::channel();
     let work: Work = Box::new(move |tx| {
         let result = tx.and_then(|tx| {

@@ -164,18 +164,22 @@ pub type Object = Map<String, Value>;
 /// The text of the error, which begins with the field that does not fit.
 pub fn read<T: Wire>(object: &Object) -> Result<T, String> {
     // What is read is not copied before.
-    let whole = match T::deserialize(object) {
-        Ok(whole) => return Ok(whole),
-        Err(error) => error,
-    };
+    T::deserialize(object).map_err(|whole| {
+        let fits = |one: &Object| T::deserialize(one).is_ok();
+        misfit(object, &fits, &whole)
+    })
+}
+
+/// What does not fit, of an object that does not as a whole.
+fn misfit(object: &Object, fits: &dyn Fn(&Object) -> bool, whole: &serde_json::Error) -> String {
     // Each field has a default, so the one at fault fails alone, too.
     let alone = |(key, value): (&String, &Value)| {
         let one: Object = [(key.clone(), value.clone())].into_iter().collect();
-        let failed = T::deserialize(&one).is_err();
+        let failed = !fits(&one);
         failed.then(|| format!("{key}: is not what the operation takes here"))
     };
     let field = object.iter().find_map(alone);
-    Err(field.unwrap_or_else(|| format!("request: {whole}")))
+    field.unwrap_or_else(|| format!("request: {whole}"))
 }
 
 /// Writes a type as an object.

@@ -41,6 +41,7 @@ pub(crate) mod protected_resource;
 mod read;
 pub(crate) mod runs;
 pub(crate) mod service;
+mod shape;
 pub(crate) mod socket;
 pub(crate) mod socket_frame;
 mod socket_task;

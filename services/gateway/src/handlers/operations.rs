@@ -1,5 +1,5 @@
 //! Routes of operations as types: what an operation declares of its path, its headers and its query makes its request, and
-//! its types make the response. One function serves all of them.
+//! its types make the response. One function serves all of them: it gets the shape of the operation.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use bytes::Bytes;
 use futures::stream;
-use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
-    Failure, FailureCode, Field, Meta as Declared, Object, Operation, Refusal, TENANT, WORKSPACE,
-    read as fits, write,
+    Failure, FailureCode, Meta as Declared, Object, Operation, Refusal, TENANT, WORKSPACE, write,
 };
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
+use super::shape::Shape;
 use super::{read, sse};
 use crate::ask::Part;
 use crate::call::{Call, Leave, Meta, Target};
@@ -34,18 +33,26 @@ use crate::state::{App, Shared};
 
 /// The endpoint of an operation.
 pub(crate) fn route<O: Operation>() -> MethodRouter<Shared> {
-    match O::META.method {
-        "GET" => get(answer::<O, false>),
-        "DELETE" => delete(answer::<O, false>),
-        "PATCH" => patch(answer::<O, false>),
-        "PUT" => put(answer::<O, false>),
-        _ => post(answer::<O, false>),
-    }
+    routed(Shape::of::<O>(), false)
 }
 
 /// The endpoint that answers the same with events.
 pub(crate) fn stream_route<O: Operation>() -> MethodRouter<Shared> {
-    post(answer::<O, true>)
+    routed(Shape::of::<O>(), true)
+}
+
+fn routed(shape: Shape, events: bool) -> MethodRouter<Shared> {
+    let serve = move |State(app): State<Shared>, head: Head, body: HttpBody| {
+        answer(shape, events, app, head, body)
+    };
+    match shape.meta.method {
+        _ if events => post(serve),
+        "GET" => get(serve),
+        "DELETE" => delete(serve),
+        "PATCH" => patch(serve),
+        "PUT" => put(serve),
+        _ => post(serve),
+    }
 }
 
 /// What the id of a request is called in an error below `/a1`.
@@ -69,6 +76,15 @@ pub(super) fn turned_away(id_key: &str, error: &RequestError, id: &str) -> Respo
     told(&refused(error), None, (id_key, id))
 }
 
+/// What a request comes with before its body.
+type Head = (
+    Extension<Meta>,
+    Method,
+    Result<Path<HashMap<String, String>>, PathRejection>,
+    RawQuery,
+    HeaderMap,
+);
+
 /// What a request comes with, beside its headers.
 struct Given {
     method: Method,
@@ -78,18 +94,17 @@ struct Given {
 }
 
 /// Answers whole, or with events.
-async fn answer<O: Operation, const EVENTS: bool>(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    method: Method,
-    path: Result<Path<HashMap<String, String>>, PathRejection>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
+async fn answer(
+    shape: Shape,
+    events: bool,
+    app: Shared,
+    (Extension(meta), method, path, RawQuery(query), headers): Head,
     body: HttpBody,
 ) -> Response {
+    let declared = shape.meta;
     let Ok(Path(path)) = path else {
         // It is no text.
-        return nothing(O::META.id_key, &meta);
+        return nothing(declared.id_key, &meta);
     };
     let id = meta.request_id.clone();
     let place = path.clone();
@@ -99,19 +114,22 @@ async fn answer<O: Operation, const EVENTS: bool>(
         query,
         body,
     };
-    let (answered, at) = match EVENTS {
+    let (answered, at) = match events {
         true => (
-            streamed::<O>(&app, meta, &headers, given).await,
-            O::META.stream,
+            streamed(shape, &app, meta, &headers, given).await,
+            declared.stream,
         ),
-        false => (done::<O>(&app, meta, &headers, given).await, O::META.path),
+        false => (
+            done(shape, &app, meta, &headers, given).await,
+            declared.path,
+        ),
     };
     answered.unwrap_or_else(|failure| {
         if at.starts_with("/v1/") {
             return told_of_models(&failure, &id);
         }
-        let place = continues_at(&O::META, at, place, &failure);
-        told(&failure, place, (O::META.id_key, &*id))
+        let place = continues_at(declared, at, place, &failure);
+        told(&failure, place, (declared.id_key, &*id))
     })
 }
 
@@ -122,7 +140,8 @@ struct Asked {
 }
 
 /// Asks, and answers with events. What goes wrong before the first one is answered as everywhere.
-async fn streamed<O: Operation>(
+async fn streamed(
+    shape: Shape,
     app: &App,
     meta: Meta,
     headers: &HeaderMap,
@@ -131,7 +150,7 @@ async fn streamed<O: Operation>(
     let Asked {
         mut running,
         outlet,
-    } = asked::<O>(app, meta, headers, given, true).await?;
+    } = asked(shape, app, meta, headers, given, true).await?;
     let first = running.next().await;
     match first {
         Some(Part::Body {
@@ -177,7 +196,8 @@ fn event(part: Part) -> Bytes {
 }
 
 /// Reads the request and asks.
-async fn asked<O: Operation>(
+async fn asked(
+    shape: Shape,
     app: &App,
     meta: Meta,
     headers: &HeaderMap,
@@ -194,20 +214,20 @@ async fn asked<O: Operation>(
             (body, Some(question))
         }
     };
-    beside::<O>(&mut body, headers, given.query.as_deref())?;
+    shape.beside(&mut body, headers, given.query.as_deref())?;
     let mut path = given.path;
     let in_path = path.remove(WORKSPACE);
     for (field, text) in path {
         body.insert(field, text.into());
     }
     // What does not fit is refused here, so that the field is named whoever serves the operation.
-    fits::<O::Request>(&body).map_err(|why| object_of(&O::Error::unreadable(why)))?;
-    body.insert("operation".to_owned(), O::META.name.into());
+    (shape.fits)(&body).map_err(shape.unreadable)?;
+    body.insert("operation".to_owned(), shape.meta.name.into());
     body.remove("streaming");
     if streaming {
         body.insert("streaming".to_owned(), true.into());
     }
-    let target = Target::service(O::META.service, &body);
+    let target = Target::service(shape.meta.service, &body);
     let call = Call {
         target: target.map_err(|error| refused(&error))?,
         body,
@@ -230,7 +250,8 @@ async fn asked<O: Operation>(
 }
 
 /// Reads the request, asks, and writes the reply.
-async fn done<O: Operation>(
+async fn done(
+    shape: Shape,
     app: &App,
     meta: Meta,
     headers: &HeaderMap,
@@ -239,7 +260,7 @@ async fn done<O: Operation>(
     let Asked {
         mut running,
         outlet,
-    } = asked::<O>(app, meta, headers, given, false).await?;
+    } = asked(shape, app, meta, headers, given, false).await?;
     let result = loop {
         match running.next().await {
             Some(Part::Body {
@@ -256,11 +277,11 @@ async fn done<O: Operation>(
             }
         }
     };
-    let reply = fits::<O::Reply>(&result).map_err(|_| {
+    let more = (shape.headers)(&result).map_err(|_| {
         let text = "the answer could not be read";
         object_of(&Failure::new(FailureCode::InternalError, text))
     })?;
-    let status = StatusCode::from_u16(O::META.status).unwrap_or(StatusCode::OK);
+    let status = StatusCode::from_u16(shape.meta.status).unwrap_or(StatusCode::OK);
     let mut response = match status {
         StatusCode::NO_CONTENT => status.into_response(),
         _ => {
@@ -268,7 +289,7 @@ async fn done<O: Operation>(
             json_written(status, outlet.hold_whole(text.into()).await)
         }
     };
-    let more = O::headers(&reply).into_iter().filter_map(|(name, value)| {
+    let more = more.into_iter().filter_map(|(name, value)| {
         let value = HeaderValue::from_str(&value).ok()?;
         Some((HeaderName::from_static(name), value))
     });
@@ -282,54 +303,6 @@ fn is_empty(headers: &HeaderMap, method: &Method) -> bool {
     let chunked = headers.contains_key(header::TRANSFER_ENCODING);
     let empty = length.map_or(!chunked, |length| length == "0");
     empty || *method == Method::GET || *method == Method::HEAD || *method == Method::DELETE
-}
-
-/// Adds the fields that headers and the query carry. They win over those of the body, which cannot name another user.
-fn beside<O: Operation>(
-    body: &mut Body,
-    headers: &HeaderMap,
-    query: Option<&str>,
-) -> Result<(), Object> {
-    for field in O::META.headers {
-        body.remove(field.field);
-        let Some(value) = headers.get(field.name) else {
-            continue;
-        };
-        let value = value.to_str().ok().and_then(|text| field.read(text.trim()));
-        let value = value.ok_or_else(|| {
-            let text = format!(
-                "{}: does not have the form that the header takes",
-                field.name
-            );
-            object_of(&O::Error::bad_header(text))
-        })?;
-        body.insert(field.field.to_owned(), value);
-    }
-    for (name, text) in pairs(query.unwrap_or_default()) {
-        let known = |field: &&Field| field.name == name;
-        let Some(field) = O::META.query.iter().find(known) else {
-            continue;
-        };
-        let value = field.read(&text).ok_or_else(|| {
-            let text = format!("{name}: does not have the form that the query takes");
-            object_of(&O::Error::unreadable(text))
-        })?;
-        body.insert(field.field.to_owned(), value);
-    }
-    Ok(())
-}
-
-/// The parameters of a query.
-pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
-    let text = |part: &str| {
-        let part = part.replace('+', " ");
-        percent_decode_str(&part).decode_utf8_lossy().into_owned()
-    };
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    pairs.map(move |pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (text(name), text(value))
-    })
 }
 
 /// The workspace that a request names.
@@ -513,10 +486,11 @@ mod tests {
         let mut body = Body::new();
         body.insert("user_id".to_owned(), "eve".into());
         let given = headers(&[("spass-user-id", " ann "), ("spass-caller-depth", "2")]);
-        beside::<SendMessage>(&mut body, &given, None).unwrap();
+        let shape = Shape::of::<SendMessage>();
+        shape.beside(&mut body, &given, None).unwrap();
         assert_eq!(body["user_id"], "ann");
         assert_eq!(body["caller_depth"], 2);
-        beside::<SendMessage>(&mut body, &HeaderMap::new(), None).unwrap();
+        shape.beside(&mut body, &HeaderMap::new(), None).unwrap();
         assert!(!body.contains_key("user_id"));
     }
 
@@ -524,19 +498,21 @@ mod tests {
     #[test]
     fn line_035_a_depth_that_is_not_a_number_is_refused() {
         let given = headers(&[("spass-caller-depth", "x")]);
-        let refused = beside::<SendMessage>(&mut Body::new(), &given, None).unwrap_err();
-        assert_eq!(code(&refused), "invalid_header");
+        let shape = Shape::of::<SendMessage>();
+        let refused = shape.beside(&mut Body::new(), &given, None);
+        assert_eq!(code(&refused.unwrap_err()), "invalid_header");
     }
 
     #[test]
     fn a_query_is_read_in_the_form_of_its_fields() {
         let mut body = Body::new();
         let query = Some("limit=3&cursor=a%20b&live=true&other=1");
-        beside::<ListMessages>(&mut body, &HeaderMap::new(), query).unwrap();
+        let shape = Shape::of::<ListMessages>();
+        shape.beside(&mut body, &HeaderMap::new(), query).unwrap();
         let expected = json!({"limit": 3, "cursor": "a b", "live": true});
         assert_eq!(Value::Object(body), expected);
         let wrong = Some("limit=x");
-        let refused = beside::<ListMessages>(&mut Body::new(), &HeaderMap::new(), wrong);
+        let refused = shape.beside(&mut Body::new(), &HeaderMap::new(), wrong);
         assert_eq!(code(&refused.unwrap_err()), "validation_error");
     }
 

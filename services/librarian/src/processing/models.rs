@@ -29,7 +29,8 @@ type Key = (ModelOf, u64);
 /// What services said lately, by the start of the flow that they answer in; and who did not say.
 pub(crate) struct KnownModels {
     told: Cache<Key, String>,
-    unknown: Cache<Key, ()>,
+    /// Of the same type, though only the keys count: a cache of another type is 50 KB of code more.
+    unknown: Cache<Key, String>,
     /// Since when they have not said, though they may yet.
     silent: Cache<Key, Instant>,
 }
@@ -125,7 +126,7 @@ impl KnownModels {
                     let since = async { Instant::now() };
                     self.silent.get_with(key.clone(), since).await;
                 }
-                self.unknown.insert(key, ()).await;
+                self.unknown.insert(key, String::new()).await;
                 None
             }
         }
