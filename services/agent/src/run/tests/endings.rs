@@ -194,7 +194,7 @@ async fn a_deadline_that_passes(place: Place) {
     let world = World::new(&place, [Say::Hang("Thought: this will take lo")]).await;
     let ask = Ask {
         // On a busy machine the run needs a moment to be begun before that.
-        deadline: Some(Deadline::after(Duration::from_secs(1))),
+        deadline: Some(Deadline::after(Duration::from_secs(5))),
         ..Ask::default()
     };
     let mut answer = world.ask_with(&question("q", true), ask);
