@@ -157,6 +157,55 @@ fn compares(line: &str) -> bool {
     !line.starts_with("//") && passed.iter().any(|passed| line.contains(passed))
 }
 
+/// A whole number, or the constant of a file that has this name.
+fn number(text: &str, word: &str) -> Option<u64> {
+    let literal = |word: &str| word.replace('_', "").parse::<u64>().ok();
+    literal(word).or_else(|| {
+        let (_, after) = text.split_once(&format!("const {word}: "))?;
+        let (_, value) = after.split_once(" = ")?;
+        literal(value.split_once(';')?.0)
+    })
+}
+
+/// Milliseconds for which a line of a file sleeps.
+fn sleeps(text: &str, line: &str) -> Option<u64> {
+    let (_, time) = line.split_once("sleep(")?;
+    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let name: String = time
+        .chars()
+        .take_while(|letter| is_of_name(*letter))
+        .collect();
+    let named = text.split_once(&format!("const {name}: Duration = "));
+    let time = named.map_or(time, |(_, time)| time);
+    let time = time.trim_start_matches("std::time::");
+    let units: [(&str, u64); 2] = [
+        ("Duration::from_millis(", 1),
+        ("Duration::from_secs(", 1_000),
+    ];
+    units.iter().find_map(|(unit, millis)| {
+        let (count, _) = time.strip_prefix(unit)?.split_once(')')?;
+        Some(number(text, count)? * millis)
+    })
+}
+
+/// Loops that look so often for something, with pauses, that all of it is less than a minute.
+fn look_briefly(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let brief = |(at, line): (usize, &&str)| {
+        let begin = line.trim_start();
+        let times = begin.strip_prefix("for _ in 0..")?.strip_suffix(" {")?;
+        let times = number(&source.text, times)?;
+        let end = line.replace(begin, "}");
+        let block = lines.iter().skip(at + 1).take_while(|line| **line != end);
+        let block: Vec<&str> = block.map(|line| line.trim_start()).collect();
+        let ends = |line: &&str| line.starts_with("return") || line.starts_with("break");
+        let pause = block.iter().find_map(|line| sleeps(&source.text, line))?;
+        let brief = block.iter().any(ends) && times * pause < 60_000;
+        brief.then(|| format!("{}:{}: {begin}", source.path, at + 1))
+    };
+    lines.iter().enumerate().filter_map(brief).collect()
+}
+
 /// Benches, what tests are made of, and these rules.
 fn is_tool(path: &str) -> bool {
     path.contains("/examples/")
@@ -202,6 +251,20 @@ fn tests_wait_a_minute() {
         other.is_empty(),
         "wait for an event, for 60 s or more:\n  {}",
         other.join("\n  ")
+    );
+}
+
+#[test]
+fn tests_look_for_a_minute() {
+    let sources = all();
+    let tests = sources
+        .iter()
+        .filter(|source| source.test && !is_tool(&source.path));
+    let brief: Vec<String> = tests.flat_map(look_briefly).collect();
+    assert!(
+        brief.is_empty(),
+        "look for an event for 60 s or more:\n  {}",
+        brief.join("\n  ")
     );
 }
 
@@ -275,5 +338,21 @@ fn a_short_wait_is_found() {
         "const PAUSE: Duration = Duration::from_millis(5);",
     ] {
         assert!(!waits_briefly(fine), "{fine}");
+    }
+}
+
+#[test]
+fn a_loop_that_looks_for_less_than_a_minute_is_found() {
+    for (pause, times, found) in [
+        ("Duration::from_millis(50)", "200", 1),
+        ("std::time::Duration::from_millis(50)", "1_200", 0),
+        ("LOOK", "TIMES", 1),
+        ("UNKNOWN", "200", 0),
+    ] {
+        let text = format!(
+            "const TIMES: usize = 59;\nconst LOOK: Duration = Duration::from_secs(1);\nfn t() {{\n    for _ in 0..{times} {{\n        if is() {{\n            return;\n        }}\n        sleep({pause}).await;\n    }}\n}}\n"
+        );
+        let source = Source::new("services/a/tests/b.rs", &text);
+        assert_eq!(look_briefly(&source).len(), found, "{pause}, {times}");
     }
 }
