@@ -220,6 +220,20 @@ async fn a_successor_that_never_comes_is_given_up() {
     }
 }
 
+#[test]
+fn in_a_system_of_one_process_no_successor_is_waited_for() {
+    let asked = InFlight::new(NewQuestion {
+        detach: true,
+        ..new_question(Duration::from_secs(60))
+    });
+    assert_eq!(asked.patience(false), (UNSERVED, PAUSE), "nobody had it");
+    assert!(matches!(asked.exchange.lock().read(), Next::Ask));
+    asked.exchange.lock().asked(Instant::now());
+    let (here, elsewhere) = (asked.patience(true), asked.patience(false));
+    assert_eq!(here, (UNSERVED_AFTER_SILENCE, PAUSE));
+    assert_eq!(elsewhere, (UNSERVED_TAKEN_OVER, PAUSE_TAKEN_OVER));
+}
+
 /// A question that reached the queue of a process that was just killed: nobody says a word, then the queue is gone.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_went_with_its_queue_ends_within_a_second() {
