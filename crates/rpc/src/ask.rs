@@ -16,9 +16,9 @@ pub struct Ask {
     pub cancel: CancellationToken,
     /// The answer is streamed: the longer deadline applies.
     pub streaming: bool,
-    /// The work goes on when the answer is dropped. If its process dies, a successor is waited for.
+    /// The work goes on when the answer is dropped.
     pub detach: bool,
-    /// Another process goes on with an answer that has begun. If its process dies, that one is waited for.
+    /// Another process goes on with the answer of one that dies. It is waited for where the answer has begun, or is detached.
     pub taken_over: bool,
     /// Whoever takes the question on may pass it to another service, whose parts are then read as the answer's.
     pub forward: bool,

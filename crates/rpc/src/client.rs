@@ -117,7 +117,7 @@ impl InFlight {
     fn patience(&self, in_process: bool) -> (Duration, Duration) {
         let exchange = self.exchange.lock();
         let (died, queued) = (exchange.has_lost_its_server(), exchange.was_queued());
-        let goes_on = self.detach || (self.taken_over && exchange.lacks_from() > 0);
+        let goes_on = self.taken_over && (self.detach || exchange.lacks_from() > 0);
         match (died, queued) {
             (false, false) => (UNSERVED, PAUSE),
             _ if goes_on && !in_process => (UNSERVED_TAKEN_OVER, PAUSE_TAKEN_OVER),

@@ -44,11 +44,11 @@ fn question(client: &RequestClient, left: Duration) -> Arc<InFlight> {
     client.open(new_question(left))
 }
 
-/// A question that is detached, or else one whose answer another process goes on with.
+/// A question with whose answer another process goes on.
 fn lasting(client: &RequestClient, detach: bool) -> Arc<InFlight> {
     client.open(NewQuestion {
         detach,
-        taken_over: !detach,
+        taken_over: true,
         ..new_question(Duration::from_secs(60))
     })
 }
@@ -224,6 +224,7 @@ async fn a_successor_that_never_comes_is_given_up() {
 fn in_a_system_of_one_process_no_successor_is_waited_for() {
     let asked = InFlight::new(NewQuestion {
         detach: true,
+        taken_over: true,
         ..new_question(Duration::from_secs(60))
     });
     assert_eq!(asked.patience(false), (UNSERVED, PAUSE), "nobody had it");

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
 /// How long a service that starts is waited for, and between two looks.
-const PATIENCE: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A system with users and keys.
@@ -98,7 +98,7 @@ pub async fn iam(server: &Server, key: &str, ask: Value) -> Result<Value> {
 pub async fn first_key(server: &Server) -> Result<String> {
     let url = format!("{}api/v1/auth/bootstrap", server.url());
     let client = client()?;
-    let end = std::time::Instant::now() + PATIENCE;
+    let end = std::time::Instant::now() + BOUND;
     loop {
         let asked = client.post(&url).json(&json!({})).send();
         let reply: Value = asked.await?.json().await?;
