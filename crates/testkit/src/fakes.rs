@@ -14,7 +14,7 @@ use tg_schemas::msg::{
     LibraryTexts,
 };
 use tg_schemas::{Error, ErrorCode, Message, Reply};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Barrier, Notify, watch};
 
 use crate::bus::BOUND;
 use crate::flow::SOON;
@@ -99,6 +99,7 @@ pub struct Play<R> {
     pace: Duration,
     yields: usize,
     hangs: bool,
+    meets: Option<Arc<Barrier>>,
 }
 
 impl<R> Play<R> {
@@ -109,6 +110,7 @@ impl<R> Play<R> {
             pace: Duration::ZERO,
             yields: 0,
             hangs: false,
+            meets: None,
         }
     }
 
@@ -121,6 +123,12 @@ impl<R> Play<R> {
     /// Lets others go on before it answers.
     pub fn yielding(mut self) -> Self {
         self.yields = 50;
+        self
+    }
+
+    /// Answers once as many are asked as meet there.
+    pub fn meeting(mut self, all: Arc<Barrier>) -> Self {
+        self.meets = Some(all);
         self
     }
 
@@ -179,6 +187,9 @@ impl<Q: Message + Clone, R: Reply> RequestHandler<Q, R> for Played<Q, R> {
         self.asked.lock().push(ask.clone());
         self.ids.lock().push(cx.id.clone());
         let play = (self.play)(&cx, ask)?;
+        if let Some(all) = &play.meets {
+            all.wait().await;
+        }
         for _ in 0..play.yields {
             tokio::task::yield_now().await;
         }
