@@ -30,7 +30,7 @@ pub struct Ask {
     pub generation: Option<i64>,
     /// Collection that a record is for.
     pub collection: Option<String>,
-    /// Generation of that collection, as in [`Headers::collection_generation`].
+    /// Generation of that collection, as in [`Headers::collection_generation`](tg_schemas::Headers::collection_generation).
     pub collection_generation: Option<i64>,
     /// Question that caused this one.
     pub parent: Option<Arc<str>>,
@@ -40,17 +40,17 @@ pub struct Ask {
     pub thread: Option<String>,
     /// Caller at the edge.
     pub user_id: Option<String>,
-    /// By what the caller is known, as in [`Headers::credential`].
+    /// By what the caller is known, as in [`Headers::credential`](tg_schemas::Headers::credential).
     pub credential: Option<String>,
-    /// What policies are to know of the caller, as in [`Headers::user_context`].
+    /// What policies are to know of the caller, as in [`Headers::user_context`](tg_schemas::Headers::user_context).
     pub user_context: Option<String>,
-    /// As in [`Headers::roles`].
+    /// As in [`Headers::roles`](tg_schemas::Headers::roles).
     pub roles: Option<String>,
-    /// As in [`Headers::counted`]; of questions only.
+    /// As in [`Headers::counted`](tg_schemas::Headers::counted); of questions only.
     pub counted: Option<CountedBy>,
-    /// As in [`Headers::policies`].
+    /// As in [`Headers::policies`](tg_schemas::Headers::policies).
     pub policies: bool,
-    /// As in [`Headers::by_hand`].
+    /// As in [`Headers::by_hand`](tg_schemas::Headers::by_hand).
     pub by_hand: bool,
     /// W3C trace context.
     pub traceparent: Option<String>,
@@ -58,7 +58,7 @@ pub struct Ask {
     pub request_id: Option<String>,
     /// Id of the question; a random one if absent.
     pub id: Option<String>,
-    /// Where it receives what became of a record, as in [`Headers::receipt`].
+    /// Where it receives what became of a record, as in [`Headers::receipt`](tg_schemas::Headers::receipt).
     pub receipt: Option<String>,
     /// A record that no queue takes is dropped, also where this release has a reader for its kind.
     pub droppable: bool,
