@@ -463,7 +463,7 @@ async fn nobody_who_writes_waits_for_policies() {
     };
     let view = data.seen_by(Some(&clerk), bounds).unwrap();
     let reading = std::thread::spawn(move || shown(view.scan(&Pattern::default())));
-    let (mut number, mut meanwhile) = (0, 0);
+    let (mut number, mut meanwhile) = (0_usize, 0_usize);
     while !reading.is_finished() {
         let fact = triple("urn:x:c", "urn:x:n", text(&number.to_string()), "");
         let all = vec![fact];
