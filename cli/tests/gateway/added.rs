@@ -357,8 +357,8 @@ async fn a_directory_is_followed_until_ctrl_c() {
         sees("a.txt").await;
         fs::write(folder.path().join("b.txt"), "two").expect("written");
         sees("b.txt").await;
-        // What is on its way comes to its end before the user goes.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        // What is on its way comes to its end before the user goes, of which nobody hears.
+        tokio::time::sleep(Duration::from_secs(2)).await;
         switch.send_replace(true);
     };
     let (ran, ()) = bounded(async { tokio::join!(watching, user) }).await;

@@ -33,6 +33,12 @@ const TICK: Duration = Duration::from_millis(100);
 const UNSERVED_AFTER_DEATH: Duration = Duration::from_millis(250);
 /// ... and this long when a queue had it, and has kept silent: its asker waited for that already.
 const UNSERVED_AFTER_SILENCE: Duration = Duration::from_millis(100);
+/// ... and this long when a queue had it and its work goes on elsewhere: whoever looks after processes has started a killed one again
+/// by then.
+const UNSERVED_TAKEN_OVER: Duration = Duration::from_secs(30);
+/// Longest pause between two tries, and between those that go on for so long.
+const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_TAKEN_OVER: Duration = Duration::from_millis(500);
 /// A server that is silent this long is looked for: it would have sent a heartbeat if it had just begun.
 const SUSPECT: Duration = Duration::from_millis(300);
 /// After its deadline a question waits this long for the server's own last words.
@@ -55,6 +61,7 @@ pub(crate) struct InFlight {
     gap: Duration,
     cancel: CancellationToken,
     detach: bool,
+    taken_over: bool,
     plain: bool,
     wake: Notify,
     exchange: Mutex<Exchange>,
@@ -82,6 +89,7 @@ pub(crate) struct NewQuestion {
     pub(crate) gap: Duration,
     pub(crate) cancel: CancellationToken,
     pub(crate) detach: bool,
+    pub(crate) taken_over: bool,
     pub(crate) plain: bool,
     pub(crate) span: Span,
 }
@@ -96,10 +104,43 @@ impl InFlight {
             gap: new.gap,
             cancel: new.cancel,
             detach: new.detach,
+            taken_over: new.taken_over,
             plain: new.plain,
             wake: Notify::new(),
             exchange: Mutex::new(Exchange::new(new.plain)),
             span: Mutex::new(new.span),
+        }
+    }
+
+    /// How long it is tried again while no queue wants it, and the longest pause between two tries. In a system of one process
+    /// no other one comes.
+    fn patience(&self, in_process: bool) -> (Duration, Duration) {
+        let exchange = self.exchange.lock();
+        let (died, queued) = (exchange.has_lost_its_server(), exchange.was_queued());
+        let goes_on = self.taken_over && (self.detach || exchange.lacks_from() > 0);
+        match (died, queued) {
+            (false, false) => (UNSERVED, PAUSE),
+            _ if goes_on && !in_process => (UNSERVED_TAKEN_OVER, PAUSE_TAKEN_OVER),
+            (true, _) => (UNSERVED_AFTER_DEATH, PAUSE),
+            (false, true) => (UNSERVED_AFTER_SILENCE, PAUSE),
+        }
+    }
+
+    /// Waits before it is tried again; ends early when an answer, the deadline or a cancel is quicker. `true`: an answer was.
+    async fn is_answered_within(&self, pause: Duration) -> bool {
+        let mut pause = std::pin::pin!(tokio::time::sleep(pause));
+        loop {
+            tokio::select! {
+                () = &mut pause => return false,
+                () = self.wake.notified() => {
+                    if self.exchange.lock().has_news() {
+                        self.wake.notify_one();
+                        return true;
+                    }
+                }
+                () = self.deadline.reached() => return false,
+                () = self.cancel.cancelled() => return false,
+            }
         }
     }
 
@@ -236,14 +277,7 @@ impl RequestClient {
         let port = &self.0.port;
         let mut link = port.bus().link();
         let started = Instant::now();
-        let mut patience = {
-            let exchange = question.exchange.lock();
-            match (exchange.has_lost_its_server(), exchange.was_queued()) {
-                (true, _) => UNSERVED_AFTER_DEATH,
-                (false, true) => UNSERVED_AFTER_SILENCE,
-                (false, false) => UNSERVED,
-            }
-        };
+        let (mut patience, most) = question.patience(port.bus().in_process());
         let mut pause = Duration::from_millis(20);
         loop {
             if question.cancel.is_cancelled() {
@@ -261,14 +295,16 @@ impl RequestClient {
                 }
                 Published::Sent(Ok(Routed::Unroutable)) => {
                     if port.reconnected_within(UNSERVED_AFTER_RECONNECT) {
-                        patience = UNSERVED_AFTER_RECONNECT;
+                        patience = patience.max(UNSERVED_AFTER_RECONNECT);
                     }
                     let left = patience.saturating_sub(started.elapsed());
                     if left.is_zero() {
                         return Err(question.exchange.lock().unserved());
                     }
-                    tokio::time::sleep(pause.min(left)).await;
-                    pause = doubled(pause, Duration::from_millis(100));
+                    if question.is_answered_within(pause.min(left)).await {
+                        return Ok(());
+                    }
+                    pause = doubled(pause, most);
                 }
                 Published::Sent(Err(BusError::Down)) => {
                     tokio::select! {

@@ -18,6 +18,7 @@
 
 pub mod address;
 pub mod answer;
+mod ask;
 pub mod awaited;
 mod cancelled;
 pub mod client;
@@ -47,11 +48,12 @@ pub mod window;
 
 pub use address::{AskerState, ReplyAddress};
 pub use answer::Answer;
+pub use ask::Ask;
 pub use awaited::{Awaited, AwaitedReceipts, PartFate};
 pub use client::RequestClient;
 pub use deadline::Deadline;
 pub use exchange::Stands;
-pub use peer::{Ask, Peer, PeerOptions};
+pub use peer::{Peer, PeerOptions};
 pub use port::Port;
 pub use receipts::ReceiptSender;
 pub use reorder::interrupted;

@@ -8,9 +8,10 @@ use tg_schemas::codec::ContentType;
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Topic};
 use tg_telemetry::{Span, SpanKind, attributes};
 
+use crate::ask::Ask;
 use crate::client::NewQuestion;
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
-use crate::peer::{Ask, Peer};
+use crate::peer::Peer;
 
 /// Questions deeper than this are a loop.
 const MAX_DEPTH: u32 = 32;
@@ -88,6 +89,7 @@ impl Peer {
             gap: GAP,
             cancel: ask.cancel,
             detach: ask.detach,
+            taken_over: ask.taken_over,
             plain,
             span,
         }

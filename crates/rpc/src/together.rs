@@ -9,7 +9,8 @@ use tg_schemas::sections::Sections;
 use tg_schemas::{Error, ErrorCode, Headers, Topic};
 use tokio::time::{Instant, timeout_at};
 
-use crate::peer::{Ask, Peer, UNREAD, UNREAD_PAUSE, nobody_reads};
+use crate::ask::Ask;
+use crate::peer::{Peer, UNREAD, UNREAD_PAUSE, nobody_reads};
 
 /// A topic whose records go on to the readers of others.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use tg_schemas::msg::{
     LibraryTexts,
 };
 use tg_schemas::{Error, ErrorCode, Message, Reply};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Barrier, Notify, watch};
 
 use crate::bus::BOUND;
 use crate::flow::SOON;
@@ -100,6 +100,7 @@ pub struct Play<R> {
     yields: usize,
     hangs: bool,
     holds: bool,
+    meets: Option<Arc<Barrier>>,
 }
 
 impl<R> Play<R> {
@@ -111,6 +112,7 @@ impl<R> Play<R> {
             yields: 0,
             hangs: false,
             holds: false,
+            meets: None,
         }
     }
 
@@ -123,6 +125,12 @@ impl<R> Play<R> {
     /// Lets others go on before it answers.
     pub fn yielding(mut self) -> Self {
         self.yields = 50;
+        self
+    }
+
+    /// Answers once as many are asked as meet there.
+    pub fn meeting(mut self, all: Arc<Barrier>) -> Self {
+        self.meets = Some(all);
         self
     }
 
@@ -190,6 +198,9 @@ impl<Q: Message + Clone, R: Reply> RequestHandler<Q, R> for Played<Q, R> {
         self.asked.lock().push(ask.clone());
         self.ids.lock().push(cx.id.clone());
         let play = (self.play)(&cx, ask)?;
+        if let Some(all) = &play.meets {
+            all.wait().await;
+        }
         for _ in 0..play.yields {
             tokio::task::yield_now().await;
         }

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use crate::machine::worked;
 use crate::topology;
 
 /// Time that one input may take of a processor; it is given twice more before it fails.
@@ -261,13 +262,6 @@ fn feed_in_time(name: &str, input: &[u8], target: &impl Fn(&[u8])) {
         }
     }
     panic!("{name}: takes {took:?} at {}", shown(input));
-}
-
-/// Time that this thread has had a processor; nothing where the system does not say.
-fn worked() -> Option<Duration> {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanos = stat.split_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanos))
 }
 
 fn shown(input: &[u8]) -> String {

@@ -95,6 +95,23 @@ pub fn load() -> String {
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
+/// Time that this thread has had a processor; nothing where the system does not say.
+pub(crate) fn worked() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanos = stat.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
+}
+
+/// Time that a processor works for something on the calling thread, whoever else has it meanwhile.
+pub fn worked_for(work: impl FnOnce()) -> Duration {
+    let (began, before) = (Instant::now(), worked());
+    work();
+    match (before, worked()) {
+        (Some(before), Some(now)) => now.saturating_sub(before),
+        _ => began.elapsed(),
+    }
+}
+
 /// The shortest time of so many.
 fn fastest(rounds: usize) -> Duration {
     let took = |_| {

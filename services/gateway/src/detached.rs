@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_clients::agent_runs::AgentRuns;
 use tg_mesh::tg_bus::pause::doubled;
-use tg_mesh::{Mesh, clock};
+use tg_mesh::{Mesh, TaskKind, clock};
 use tg_schemas::msg::{AgentTask, DetachedRun, RunHappened};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
@@ -34,6 +34,8 @@ const AGENT: &str = "agent";
 /// How long after that it is said again that nobody listens to a run, first and at most.
 const LEAVE_PAUSE: Duration = Duration::from_millis(300);
 const LEAVE_PAUSE_MOST: Duration = Duration::from_secs(30);
+/// So long a run is cancelled again that its agent did not hear of: by then the answer of one that comes back is given up.
+const CANCEL_LATER: Duration = Duration::from_secs(60);
 /// Pages of runs in which those of a request are looked for.
 const RUN_PAGES: usize = 16;
 /// It is said again for so long at least, however soon the run is to end.
@@ -326,7 +328,7 @@ impl Detached {
                     };
                     return Err(not_found(text));
                 }
-                cancelled(id, happened)
+                cancelled_at_last(mesh, user, id, happened)
             }
             _ => return Err(Error::new(ErrorCode::BadOperation, "unknown operation")),
         };
@@ -373,6 +375,31 @@ impl Detached {
             entry.cancel.cancel();
         }
         entry.is_some()
+    }
+}
+
+/// The answer to a cancel. If the agent did not hear of it, it is sent again: the agent is away, and its successor would go on with the
+/// run, or it has not begun it.
+fn cancelled_at_last(mesh: &Mesh, user: &str, id: String, happened: Option<RunHappened>) -> Body {
+    if happened.is_none() {
+        let later = cancel_later(mesh.clone(), user.to_owned(), id.clone());
+        mesh.spawn(TaskKind::Background, later);
+    }
+    cancelled(id, happened)
+}
+
+/// Cancels a run as soon as the agent knows it.
+async fn cancel_later(mesh: Mesh, user: String, id: String) {
+    let end = Instant::now() + CANCEL_LATER;
+    let mut pause = LEAVE_PAUSE;
+    while Instant::now() + pause < end {
+        tokio::time::sleep(pause).await;
+        match AgentRuns::of(&mesh, &user).cancel(&id).await {
+            Ok(Some(_)) => return,
+            Ok(None) => {}
+            Err(error) => tracing::debug!(%error, "the agent does not hear what is cancelled"),
+        }
+        pause = doubled(pause, LEAVE_PAUSE_MOST);
     }
 }
 

@@ -406,6 +406,8 @@ impl App {
             cancel,
             streaming,
             detach: call.target.goes_on(call.leave),
+            // Its runs are in its ledger: another agent goes on with them.
+            taken_over: call.target.name() == AGENT,
             epoch: admitted.epoch,
             workspace: admitted.workspace.clone(),
             generation: admitted.generation,

@@ -32,8 +32,18 @@ mod interop {
     crate::suite::suite!(World::embedded(Mode::Interop));
 }
 
-fn open(dir: &Path) -> Arc<dyn Bus> {
-    Arc::new(EmbeddedBus::open(dir, Durability::Process).unwrap())
+/// Opens a directory. What a bus before it loads or copies together just then holds the log until that is done.
+async fn open(dir: &Path) -> Arc<dyn Bus> {
+    let mut opened = None;
+    until(async || match EmbeddedBus::open(dir, Durability::Process) {
+        Err(StorageError::InUse) => false,
+        bus => {
+            opened = Some(bus.unwrap());
+            true
+        }
+    })
+    .await;
+    Arc::new(opened.unwrap())
 }
 
 #[tokio::test]
@@ -42,7 +52,7 @@ async fn records_topics_and_queues_survive_the_process() {
     let topic = topic(Class::Flow);
     let (one, two) = (sub(&topic, "one"), sub(&topic, "two"));
     {
-        let bus = open(dir.path());
+        let bus = open(dir.path()).await;
         bus.declare(&[], &[one.clone(), two.clone()]).await.unwrap();
         for n in 0..50 {
             bus.send(&topic, &format!("{n:02}")).await;
@@ -55,7 +65,7 @@ async fn records_topics_and_queues_survive_the_process() {
         assert_eq!(twice.err(), Some(StorageError::InUse));
         // No good-bye: everything is dropped where it stands.
     }
-    let bus = open(dir.path());
+    let bus = open(dir.path()).await;
     let mut ear = bus.listen(&one, 100).await;
     let rest: Vec<String> = (10..50).map(|n| format!("{n:02}")).collect();
     assert_eq!(ear.texts(40).await, rest);
@@ -64,7 +74,7 @@ async fn records_topics_and_queues_survive_the_process() {
     assert_eq!(ear.texts(1).await, ["new"]);
     assert!(delete(&*bus, &two).await);
     bus.close().await;
-    let bus = open(dir.path());
+    let bus = open(dir.path()).await;
     assert_eq!(bus.queue_state(&two).await, Ok(None));
     assert_eq!(bus.queue_state(&one).await.unwrap().unwrap().ready, 0);
 }
@@ -76,7 +86,7 @@ async fn what_was_confirmed_survives_kill_9() {
     let topic = Topic::system(Class::Flow, "kill");
     let reader = sub(&topic, "reader");
     if let Ok(dir) = std::env::var(DIR) {
-        let bus = open(Path::new(&dir));
+        let bus = open(Path::new(&dir)).await;
         bus.declare(&[], std::slice::from_ref(&reader))
             .await
             .unwrap();
@@ -104,7 +114,7 @@ async fn what_was_confirmed_survives_kill_9() {
         }
     }
     victim.wait().unwrap();
-    let bus = open(dir.path());
+    let bus = open(dir.path()).await;
     let count = bus.queue_state(&reader).await.unwrap().unwrap().ready as usize;
     assert!(count > last, "{count} kept of {last} confirmed");
     let mut ear = bus.listen(&reader, 10).await;
@@ -118,7 +128,7 @@ async fn a_torn_end_costs_nothing_before_it() {
     let topic = topic(Class::Flow);
     let reader = sub(&topic, "reader");
     {
-        let bus = open(dir.path());
+        let bus = open(dir.path()).await;
         bus.declare(&[], std::slice::from_ref(&reader))
             .await
             .unwrap();
@@ -133,7 +143,7 @@ async fn a_torn_end_costs_nothing_before_it() {
     data.extend_from_slice(&[200, 0, 0, 0, 1, 2, 3, 4, 5, 1, 1, 1]);
     std::fs::write(&log, data).unwrap();
     for _ in 0..2 {
-        let bus = open(dir.path());
+        let bus = open(dir.path()).await;
         assert_eq!(bus.queue_state(&reader).await.unwrap().unwrap().ready, 1);
         bus.close().await;
     }
@@ -214,7 +224,7 @@ async fn a_declaration_that_finds_no_room_leaves_nothing_behind() {
     let queues: Vec<_> = topics.iter().map(|topic| sub(topic, "reader")).collect();
     let few = sub(&Topic::system(Class::Flow, "room"), "reader");
     if let Ok(dir) = std::env::var(DIR) {
-        let bus = open(Path::new(&dir));
+        let bus = open(Path::new(&dir)).await;
         let refused = bus.declare(&topics, &queues).await;
         assert_eq!(refused, Err(BusError::Store));
         for queue in &queues {
@@ -238,7 +248,7 @@ async fn a_declaration_that_finds_no_room_leaves_nothing_behind() {
         .unwrap();
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     assert!(said.contains("refused as a whole"), "{said}");
-    let bus = open(dir.path());
+    let bus = open(dir.path()).await;
     for (at, queue) in queues.iter().enumerate() {
         let there = bus.queue_state(queue).await.unwrap();
         assert_eq!(there.is_some(), at == 1, "{at}");
@@ -330,9 +340,7 @@ async fn disk_is_given_back_around_what_still_waits() {
     .await;
     ear.stop().await;
     drop((ear, bus, own));
-    // What is copied together just now holds the log until that is done.
-    until(async || EmbeddedBus::open(dir.path(), Durability::Process).is_ok()).await;
-    let bus = open(dir.path());
+    let bus = open(dir.path()).await;
     let mut ear = bus.listen(&slow, 10).await;
     assert_eq!(ear.texts(1).await, ["old"]);
 }
@@ -366,7 +374,7 @@ async fn power_safe_records_share_their_syncs() {
 #[tokio::test]
 async fn nine_thousand_subscriptions_are_nothing() {
     let dir = TempDir::new().unwrap();
-    let bus = open(dir.path());
+    let bus = open(dir.path()).await;
     let classes = [Class::Flow, Class::Request, Class::Notify];
     let topics: Vec<Topic> = (0..9000).map(|n| topic(classes[n % 3])).collect();
     let (sink, mut deliveries) = collector();

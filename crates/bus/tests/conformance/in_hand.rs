@@ -63,9 +63,9 @@ async fn rabbitmq() -> Small {
     }
 }
 
-/// What a consumer is handed until nothing more comes.
+/// What a consumer is handed until nothing more comes: something does.
 async fn handed(ear: &mut Ear) -> Vec<Delivery> {
-    let mut all = Vec::new();
+    let mut all = vec![ear.next().await];
     while let Ok(Some(delivery)) = timeout(QUIET, ear.deliveries.recv()).await {
         all.push(delivery);
     }

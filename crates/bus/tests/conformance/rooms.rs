@@ -8,19 +8,30 @@ use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};
 use tg_bus::{Bus, BusError, Envelope, PublishMode, Routed, Target};
 use tg_schemas::topic::Class;
 use tg_schemas::{Headers, Subscription, Topic};
+use tg_storage::StorageError;
 use tg_testkit::bus::*;
 
 /// Bytes on disk, and of a record: a few parts of the log.
 const DISK: u64 = 40_000_000;
 const RECORD: usize = 1_000_000;
 
-fn open(dir: &Path, disk: u64) -> (EmbeddedBus, Arc<dyn Bus>) {
+/// Opens a directory. What a bus before it loads or copies together just then holds the log until that is done.
+async fn open(dir: &Path, disk: u64) -> (EmbeddedBus, Arc<dyn Bus>) {
     let options = EmbeddedOptions {
         memory: 2_000_000,
         disk,
         ..EmbeddedOptions::default()
     };
-    let own = EmbeddedBus::open_with(dir, options).unwrap();
+    let mut opened = None;
+    until(async || match EmbeddedBus::open_with(dir, options) {
+        Err(StorageError::InUse) => false,
+        bus => {
+            opened = Some(bus.unwrap());
+            true
+        }
+    })
+    .await;
+    let own = opened.unwrap();
     (own.clone(), Arc::new(own))
 }
 
@@ -65,7 +76,7 @@ async fn reader(bus: &Arc<dyn Bus>) -> (Topic, Subscription) {
 #[tokio::test]
 async fn a_workspace_has_half_of_the_disk_and_others_pass() {
     let dir = TempDir::new().unwrap();
-    let (own, bus) = open(dir.path(), DISK);
+    let (own, bus) = open(dir.path(), DISK).await;
     let (topic, queue) = reader(&bus).await;
     assert_eq!(fill(&bus, &topic, "acme", 0).await, 9, "a quarter");
     assert_eq!(fill(&bus, &topic, "acme", 1).await, 5, "what those lead to");
@@ -90,7 +101,7 @@ async fn a_workspace_has_half_of_the_disk_and_others_pass() {
     // The next process counts anew what it finds.
     bus.close().await;
     drop((own, bus));
-    let (_own, bus) = open(dir.path(), DISK);
+    let (_own, bus) = open(dir.path(), DISK).await;
     for (workspace, depth) in [("acme", 0), ("acme", 1), ("acme", 99), ("other", 0)] {
         assert_eq!(fill(&bus, &topic, workspace, depth).await, 0, "{workspace}");
     }
@@ -121,7 +132,7 @@ async fn a_workspace_has_half_of_the_disk_and_others_pass() {
 async fn a_full_workspace_leaves_the_rest_of_the_disk_to_others() {
     const MIB: usize = 1 << 20;
     let dir = TempDir::new().unwrap();
-    let (own, bus) = open(dir.path(), 128 << 20);
+    let (own, bus) = open(dir.path(), 128 << 20).await;
     let (stuck, _) = reader(&bus).await;
     let mut kept = 0;
     while put(&bus, &stuck, record("acme", 99, 4 * MIB)).await.is_ok() {

@@ -25,8 +25,8 @@ async fn asker() -> (RequestClient, Arc<Notes>) {
     (client, notes)
 }
 
-fn question(client: &RequestClient, left: Duration) -> Arc<InFlight> {
-    client.open(NewQuestion {
+fn new_question(left: Duration) -> NewQuestion {
+    NewQuestion {
         id: "q".into(),
         target: Target::Topic(Topic::system(Class::Request, "config")),
         question: Envelope::default(),
@@ -34,8 +34,22 @@ fn question(client: &RequestClient, left: Duration) -> Arc<InFlight> {
         gap: Duration::from_secs(600),
         cancel: CancellationToken::new(),
         detach: false,
+        taken_over: false,
         plain: false,
         span: Span::none(),
+    }
+}
+
+fn question(client: &RequestClient, left: Duration) -> Arc<InFlight> {
+    client.open(new_question(left))
+}
+
+/// A question with whose answer another process goes on.
+fn lasting(client: &RequestClient, detach: bool) -> Arc<InFlight> {
+    client.open(NewQuestion {
+        detach,
+        taken_over: true,
+        ..new_question(Duration::from_secs(60))
     })
 }
 
@@ -138,6 +152,87 @@ async fn a_death_is_noticed_and_told_within_a_second() {
         .find(|at| **at > last_word)
         .expect("asked again");
     about(Instant::now() - *again, UNSERVED_AFTER_DEATH);
+}
+
+/// A server takes the question, sends so many parts and is killed: nobody serves any more. How many parts came before the last, or
+/// what the answer ends with.
+async fn killed(
+    (client, notes): (&RequestClient, &Arc<Notes>),
+    asked: Arc<InFlight>,
+    parts: u64,
+) -> tokio::task::JoinHandle<Result<u64, ErrorCode>> {
+    let reader = client.clone();
+    let reading = tokio::spawn(async move {
+        let mut read = 0;
+        loop {
+            match reader.next(&asked).await {
+                Got::Part(_, true) => return Ok(read),
+                Got::Part(..) => read += 1,
+                Got::Failed(error) => return Err(error.code()),
+            }
+        }
+    });
+    tokio::time::sleep(ms(10)).await;
+    for seq in 0..parts {
+        says(client, "server", Frame::Part, seq);
+    }
+    says(client, "server", Frame::Alive, parts);
+    tokio::time::sleep(ms(250)).await;
+    says(client, "server", Frame::Alive, parts);
+    notes.gone.lock().push("server".to_owned());
+    notes.unserved.store(true, Ordering::Relaxed);
+    reading
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_goes_on_elsewhere_waits_for_the_successor() {
+    for (detach, parts) in [(true, 0), (true, 1), (false, 1)] {
+        let (client, notes) = asker().await;
+        let reading = killed((&client, &notes), lasting(&client, detach), parts).await;
+        tokio::time::sleep(ms(20_000)).await;
+        assert!(!reading.is_finished(), "detached: {detach}, {parts} parts");
+        // It is tried often enough, and no more than that.
+        let tries = notes.asked.lock().len();
+        assert!((20..=50).contains(&tries), "{tries}");
+        notes.unserved.store(false, Ordering::Relaxed);
+        tokio::time::sleep(PAUSE_TAKEN_OVER + LATE).await;
+        says(&client, "successor", Frame::Last, parts);
+        assert_eq!(reading.await.unwrap(), Ok(parts));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_successor_that_never_comes_is_given_up() {
+    for (detach, parts, code, patience) in [
+        (true, 0, ErrorCode::NobodyServes, UNSERVED_TAKEN_OVER),
+        (true, 1, ErrorCode::Interrupted, UNSERVED_TAKEN_OVER),
+        (false, 1, ErrorCode::Interrupted, UNSERVED_TAKEN_OVER),
+        // Whoever waits for its first part hears it within the second.
+        (false, 0, ErrorCode::NobodyServes, UNSERVED_AFTER_DEATH),
+    ] {
+        let (client, notes) = asker().await;
+        let reading = killed((&client, &notes), lasting(&client, detach), parts).await;
+        let last_word = Instant::now();
+        assert_eq!(reading.await.unwrap(), Err(code));
+        let asked = notes.asked.lock();
+        let again = asked.iter().find(|at| **at > last_word);
+        about(Instant::now() - *again.expect("asked again"), patience);
+    }
+}
+
+#[test]
+fn in_a_system_of_one_process_no_successor_is_waited_for() {
+    let asked = InFlight::new(NewQuestion {
+        detach: true,
+        taken_over: true,
+        ..new_question(Duration::from_secs(60))
+    });
+    assert_eq!(asked.patience(false), (UNSERVED, PAUSE), "nobody had it");
+    assert!(matches!(asked.exchange.lock().read(), Next::Ask));
+    asked.exchange.lock().asked(Instant::now());
+    let (here, elsewhere) = (asked.patience(true), asked.patience(false));
+    assert_eq!(here, (UNSERVED_AFTER_SILENCE, PAUSE));
+    assert_eq!(elsewhere, (UNSERVED_TAKEN_OVER, PAUSE_TAKEN_OVER));
 }
 
 /// A question that reached the queue of a process that was just killed: nobody says a word, then the queue is gone.

@@ -3,6 +3,7 @@
 mod iam;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
 use base64::Engine;
@@ -458,6 +459,8 @@ pub struct Fakes {
     /// Runs that were cancelled, and those whose askers were said to be gone.
     pub runs_cancelled: Arc<Mutex<Vec<String>>>,
     pub runs_left: Arc<Mutex<Vec<String>>>,
+    /// So many more cancels of runs find none.
+    pub runs_unheard: Arc<AtomicUsize>,
     pub chats: Given<ChatCompletionRequest>,
     /// Turns of sessions that were ended.
     pub turns_ended: Arc<watch::Sender<usize>>,

@@ -1,6 +1,7 @@
 //! Runs of the agent that are joined again.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use tg_schemas::{Error, ErrorCode, Reply};
 use tg_testkit::fakes::{Play, Played};
 use tg_testkit::place::Place;
 
+use crate::fakes::Fakes;
 use crate::socket::{agent, hear, raw, say};
 use crate::world::World;
 
@@ -20,10 +22,15 @@ const AGENT: &str = "/api/v1/flow/default/service/agent";
 
 /// An agent with the runs `r`, which is over, `away`, whose agent goes away at every second part, `gap`, of which parts are
 /// not kept, and `hang`, which tells no more than its first part.
-pub fn runs(
-    cancelled: Arc<Mutex<Vec<String>>>,
-    left: Arc<Mutex<Vec<String>>>,
-) -> Arc<Played<AgentRunsRequest, AgentRunsResponse>> {
+pub fn runs(fakes: &Fakes) -> Arc<Played<AgentRunsRequest, AgentRunsResponse>> {
+    let (cancelled, left) = (fakes.runs_cancelled.clone(), fakes.runs_left.clone());
+    let unheard = fakes.runs_unheard.clone();
+    let is_unheard = move || {
+        let one_less = |more: usize| more.checked_sub(1);
+        unheard
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+            .is_ok()
+    };
     let part = |number: i64| AgentResponse {
         message_type: "answer".into(),
         content: format!("part {number}"),
@@ -61,6 +68,7 @@ pub fn runs(
                 Play::of(vec![told(0..2), AgentRunsResponse::failure(other)])
             }
             ("cancel-run", "other") | ("read-run" | "replay-run", _) => return Err(unknown),
+            ("cancel-run", _) if is_unheard() => return Err(unknown),
             ("cancel-run", _) => {
                 cancelled.lock().push(ask.id);
                 let call = RunToolCall {
@@ -480,6 +488,29 @@ async fn a_run_is_told_that_its_asker_is_gone(place: Place) {
     assert_eq!(*world.fakes.agent.cancelled.borrow(), 0);
 }
 
+/// The agent is away when a run of it is cancelled: it hears of it later.
+async fn a_cancel_that_the_agent_did_not_hear_is_sent_again(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    world.fakes.runs_unheard.store(2, Ordering::Relaxed);
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    let mut asked = agent(json!("d"), "hang");
+    asked["detach"] = json!(true);
+    say(&mut socket, asked).await;
+    let run = hear(&mut socket).await["run"].clone();
+    let cancel = json!({"operation": "cancel-request", "id": run});
+    let (_, reply) = world.post("/api/v1/requests", "", cancel).await;
+    assert_eq!(reply["cancelled"], run, "{reply}");
+    let heard = async {
+        while world.fakes.runs_cancelled.lock().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(crate::world::BOUND, heard)
+        .await
+        .unwrap();
+    assert_eq!(json!(world.fakes.runs_cancelled.lock()[0]), run);
+}
+
 /// 34.3: a reader slower than the writer.
 async fn a_gap_is_announced_and_the_stream_goes_on(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
@@ -515,6 +546,7 @@ tg_testkit::on_both_buses!(
     a_cancel_says_what_had_happened,
     runs_of_everybody_are_for_administrators,
     a_run_is_told_that_its_asker_is_gone,
+    a_cancel_that_the_agent_did_not_hear_is_sent_again,
     tasks_are_listed,
     a_gap_is_announced_and_the_stream_goes_on,
 );

@@ -147,10 +147,7 @@ impl World {
                 ),
             Processor::new(processors::agent_manager::PROCESSOR)
                 .serves(processors::agent_manager::REQUEST, fakes.agent.clone())
-                .serves(
-                    processors::agent_manager::RUNS,
-                    runs(fakes.runs_cancelled.clone(), fakes.runs_left.clone()),
-                )
+                .serves(processors::agent_manager::RUNS, runs(&fakes))
                 .serves(processors::agent_manager::USAGE_TOTALS, totals()),
             Processor::new(processors::text_completion::PROCESSOR).serves(
                 processors::text_completion::CHAT,

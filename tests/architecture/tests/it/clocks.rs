@@ -84,6 +84,10 @@ const WAITED_BRIEFLY: Exceptions = &[
         "services/gateway/tests/gateway/socket.rs",
         "a flood that has come to a halt",
     ),
+    (
+        "services/gateway/tests/gateway/tls.rs",
+        "as long as files are looked at more than once",
+    ),
     ("services/llm/src/routing/tests.rs", "paused time"),
     ("services/sessions/src/turns.rs", "paused time"),
     (
@@ -136,7 +140,9 @@ fn waits_briefly(line: &str) -> bool {
     let named = WAITS
         .iter()
         .find_map(|name| line.split_once(&format!("const {name}: Duration = ")));
-    let Some((_, time)) = named.or_else(|| line.split_once("timeout(")) else {
+    let until = || line.split_once("Instant::now() + ");
+    let found = named.or_else(|| line.split_once("timeout(")).or_else(until);
+    let Some((_, time)) = found else {
         return false;
     };
     let time = time.trim_start_matches("std::time::");
@@ -155,6 +161,55 @@ fn compares(line: &str) -> bool {
     let line = line.trim_start();
     let passed = ["elapsed() <", "elapsed() >", "took <", "took >"];
     !line.starts_with("//") && passed.iter().any(|passed| line.contains(passed))
+}
+
+/// A whole number, or the constant of a file that has this name.
+fn number(text: &str, word: &str) -> Option<u64> {
+    let literal = |word: &str| word.replace('_', "").parse::<u64>().ok();
+    literal(word).or_else(|| {
+        let (_, after) = text.split_once(&format!("const {word}: "))?;
+        let (_, value) = after.split_once(" = ")?;
+        literal(value.split_once(';')?.0)
+    })
+}
+
+/// Milliseconds for which a line of a file sleeps.
+fn sleeps(text: &str, line: &str) -> Option<u64> {
+    let (_, time) = line.split_once("sleep(")?;
+    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let name: String = time
+        .chars()
+        .take_while(|letter| is_of_name(*letter))
+        .collect();
+    let named = text.split_once(&format!("const {name}: Duration = "));
+    let time = named.map_or(time, |(_, time)| time);
+    let time = time.trim_start_matches("std::time::");
+    let units: [(&str, u64); 2] = [
+        ("Duration::from_millis(", 1),
+        ("Duration::from_secs(", 1_000),
+    ];
+    units.iter().find_map(|(unit, millis)| {
+        let (count, _) = time.strip_prefix(unit)?.split_once(')')?;
+        Some(number(text, count)? * millis)
+    })
+}
+
+/// Loops that look so often for something, with pauses, that all of it is less than a minute.
+fn look_briefly(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let brief = |(at, line): (usize, &&str)| {
+        let begin = line.trim_start();
+        let times = begin.strip_prefix("for _ in 0..")?.strip_suffix(" {")?;
+        let times = number(&source.text, times)?;
+        let end = line.replace(begin, "}");
+        let block = lines.iter().skip(at + 1).take_while(|line| **line != end);
+        let block: Vec<&str> = block.map(|line| line.trim_start()).collect();
+        let ends = |line: &&str| line.starts_with("return") || line.starts_with("break");
+        let pause = block.iter().find_map(|line| sleeps(&source.text, line))?;
+        let brief = block.iter().any(ends) && times * pause < 60_000;
+        brief.then(|| format!("{}:{}: {begin}", source.path, at + 1))
+    };
+    lines.iter().enumerate().filter_map(brief).collect()
 }
 
 /// Benches, what tests are made of, and these rules.
@@ -202,6 +257,20 @@ fn tests_wait_a_minute() {
         other.is_empty(),
         "wait for an event, for 60 s or more:\n  {}",
         other.join("\n  ")
+    );
+}
+
+#[test]
+fn tests_look_for_a_minute() {
+    let sources = all();
+    let tests = sources
+        .iter()
+        .filter(|source| source.test && !is_tool(&source.path));
+    let brief: Vec<String> = tests.flat_map(look_briefly).collect();
+    assert!(
+        brief.is_empty(),
+        "look for an event for 60 s or more:\n  {}",
+        brief.join("\n  ")
     );
 }
 
@@ -265,6 +334,7 @@ fn a_short_wait_is_found() {
         "    let read = tokio::time::timeout(Duration::from_millis(1_500), read).await;",
         "    timeout(std::time::Duration::from_secs(59), read)",
         "pub const WAIT: Duration = Duration::from_secs(20);",
+        "    let end = tokio::time::Instant::now() + std::time::Duration::from_secs(20);",
     ] {
         assert!(waits_briefly(short), "{short}");
     }
@@ -272,8 +342,25 @@ fn a_short_wait_is_found() {
         "    let read = tokio::time::timeout(Duration::from_secs(60), read).await;",
         "    // timeout(Duration::from_secs(1), read)",
         "    let read = tokio::time::timeout(BOUND, read).await;",
+        "    let end = Instant::now() + BOUND;",
         "const PAUSE: Duration = Duration::from_millis(5);",
     ] {
         assert!(!waits_briefly(fine), "{fine}");
+    }
+}
+
+#[test]
+fn a_loop_that_looks_for_less_than_a_minute_is_found() {
+    for (pause, times, found) in [
+        ("Duration::from_millis(50)", "200", 1),
+        ("std::time::Duration::from_millis(50)", "1_200", 0),
+        ("LOOK", "TIMES", 1),
+        ("UNKNOWN", "200", 0),
+    ] {
+        let text = format!(
+            "const TIMES: usize = 59;\nconst LOOK: Duration = Duration::from_secs(1);\nfn t() {{\n    for _ in 0..{times} {{\n        if is() {{\n            return;\n        }}\n        sleep({pause}).await;\n    }}\n}}\n"
+        );
+        let source = Source::new("services/a/tests/b.rs", &text);
+        assert_eq!(look_briefly(&source).len(), found, "{pause}, {times}");
     }
 }

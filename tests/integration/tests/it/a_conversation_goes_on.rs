@@ -130,7 +130,7 @@ async fn at_a_terminal() -> Result<()> {
     );
     // What was stopped costs nothing more.
     ensure!(
-        model.wait_closed(1, Duration::from_secs(5)).await,
+        model.wait_closed(1, Duration::from_secs(60)).await,
         "{shown}"
     );
     let asked = model.calls();

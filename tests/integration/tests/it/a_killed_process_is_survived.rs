@@ -66,6 +66,11 @@ async fn kill(victim: &str) -> Result<()> {
         let again = async {
             let came = model.wait_calls(calls + 1, BOUND).await;
             ensure!(came, "the model was not called");
+            if victim == "agent" {
+                // What no process had yet is answered at once, detached or not: nobody serves it.
+                let detached = (1..RUNS).step_by(2).map(nonce);
+                all_begun(&model, &detached.collect::<Vec<_>>()).await?;
+            }
             let mut seen = Vec::new();
             while seen.len() < step
                 && let Some(frame) = shown.next().await
@@ -116,6 +121,24 @@ async fn kill(victim: &str) -> Result<()> {
     );
     answered.push(fresh(&socket, &mut rest).await?);
     check(&socket, &answered).await
+}
+
+/// Waits until the model was asked in each of these runs: the agent has them.
+async fn all_begun(model: &ScriptedModel, nonces: &[String]) -> Result<()> {
+    loop {
+        let count = model.count();
+        let prompts: Vec<String> = model
+            .calls()
+            .iter()
+            .map(|call| call.body.to_string())
+            .collect();
+        let is_begun = |nonce: &String| prompts.iter().any(|prompt| prompt.contains(nonce));
+        if nonces.iter().all(is_begun) {
+            return Ok(());
+        }
+        let more = model.wait_calls(count + 1, BOUND).await;
+        ensure!(more, "the model was not asked in all of {nonces:?}");
+    }
 }
 
 /// Whether a run's answer comes in pieces.

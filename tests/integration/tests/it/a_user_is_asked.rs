@@ -210,7 +210,7 @@ async fn no_answer_in_time_is_a_no_and_a_grant_asks_nothing(bus: Bus) -> Result<
     let (server, _model, mcp, _node) = up(bus).await?;
     let url = server.url();
     let ask = json!({"question": "Pay it. nonce-late"});
-    let (status, reply) = post_within(&url, AGENT, ask, Duration::from_secs(10)).await?;
+    let (status, reply) = post_within(&url, AGENT, ask, BOUND).await?;
     ensure!(status == 200, "{reply}");
     let seen = reply["observation"].as_str().unwrap_or_default();
     ensure!(

@@ -26,7 +26,7 @@ async fn ask(server: &Server, headers: &[(&str, &str)]) -> Result<(u16, Value)> 
 }
 
 async fn greeted(server: &Server, with: &str) -> Result<()> {
-    for _ in 0..100 {
+    for _ in 0..1_200 {
         if server
             .log()
             .contains(&format!("(the code is in {}", server.data().display()))

@@ -8,6 +8,10 @@ use tg_testkit::process::{Launch, Server, client};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
+/// How long a service that starts is waited for, and between two looks.
+const BOUND: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(50);
+
 /// A system with users and keys.
 pub fn with_keys() -> Launch {
     Launch::up().arg("--auth").arg("iam")
@@ -89,16 +93,24 @@ pub async fn iam(server: &Server, key: &str, ask: Value) -> Result<Value> {
     Ok(reply)
 }
 
-/// The first key, as from the terminal.
+/// The first key, as from the terminal, as soon as the iam service answers: where it is a process of its own, the gateway may be ready
+/// before it.
 pub async fn first_key(server: &Server) -> Result<String> {
     let url = format!("{}api/v1/auth/bootstrap", server.url());
-    let reply: Value = client()?
-        .post(url)
-        .json(&json!({}))
-        .send()
-        .await?
-        .json()
-        .await?;
-    let key = reply["bootstrap_admin_api_key"].as_str();
-    Ok(key.with_context(|| format!("no key: {reply}"))?.to_owned())
+    let client = client()?;
+    let end = std::time::Instant::now() + BOUND;
+    loop {
+        let asked = client.post(&url).json(&json!({})).send();
+        let reply: Value = asked.await?.json().await?;
+        if let Some(key) = reply["bootstrap_admin_api_key"].as_str() {
+            return Ok(key.to_owned());
+        }
+        let kind = reply["error"]["type"].as_str();
+        let is_away = matches!(kind, Some("nobody-serves" | "unavailable"));
+        ensure!(
+            is_away && std::time::Instant::now() < end,
+            "no key: {reply}"
+        );
+        tokio::time::sleep(LOOK).await;
+    }
 }

@@ -10,7 +10,7 @@ use crate::shared::Workspace;
 use crate::world::Bus;
 
 /// Rows are stored by then, also on a busy machine.
-const TRIES: u32 = 600;
+const TRIES: u32 = 1_200;
 
 const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps with maker and height", "fields": [
     {"name": "id", "type": "integer", "primary_key": true},

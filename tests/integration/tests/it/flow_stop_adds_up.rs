@@ -219,7 +219,7 @@ impl System {
     /// Waits until that many are there.
     async fn until_written(&self, name: &str, count: u64) -> Result<()> {
         let mut written = 0;
-        for _ in 0..200 {
+        for _ in 0..1_200 {
             written = self.written(name).await.unwrap_or(written);
             if written >= count {
                 break;

@@ -130,7 +130,7 @@ async fn many(bus: Bus, flows: usize) -> Result<()> {
         .await?;
     ask(&socket, &sample).await?;
     // A thread for what blocks leaves when it had nothing to do for ten seconds.
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(60);
     loop {
         let after = held(&world.server)?;
         if after.0 <= before.0 + SWAY && after.1 <= before.1 + SWAY {

@@ -134,7 +134,7 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
             "service": "agent", "flow": "default",
             "request": {"question": format!("{asks} {nonce}"), "pattern": pattern},
         });
-        let mut shown = socket.send(envelope).await?;
+        let mut shown = socket.send(envelope.clone()).await?;
         let mut frames = Vec::new();
         while frames.len() < step
             && let Some(frame) = shown.next().await
@@ -146,6 +146,11 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
         process = launch.clone().spawn().await?;
         if !over {
             frames.extend(shown.all(BOUND).await?);
+        }
+        // Whoever has no word of the answer yet is notified within a second that nobody serves, and asks again.
+        let asked = tokio::time::Instant::now();
+        while is_own && is_unserved(&frames) && asked.elapsed() < BOUND {
+            frames = socket.send(envelope.clone()).await?.all(BOUND).await?;
         }
         let told = || {
             format!(
@@ -188,6 +193,11 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
     let different: BTreeSet<&String> = sessions.iter().collect();
     ensure!(different.len() == sessions.len(), "one session a run");
     Ok(())
+}
+
+/// Whether a run ended without a word, as no process served it.
+fn is_unserved(frames: &[Value]) -> bool {
+    matches!(frames, [only] if only["error"]["type"] == "nobody-serves")
 }
 
 /// What the error says that a run ended in.

@@ -96,7 +96,7 @@ async fn trace(
     subject: &str,
     least: usize,
 ) -> Result<Vec<Value>> {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(60);
     while Instant::now() < end {
         let request = json!({"s": {"t": "i", "i": subject}, "limit": 100, "collection": "default"});
         let frames = socket.ask("triples", "default", request).await?;

@@ -135,7 +135,7 @@ async fn of_an_older_workspace(bus: Bus) -> Result<()> {
         keys.push((key.to_owned(), made["api_key"]["id"].clone()));
     }
     // Remembered by the gateway from now on.
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(60);
     for (key, _) in &keys {
         while at_acme(&server, key).await? != 200 {
             ensure!(Instant::now() < end, "a key of the workspace opens it");
@@ -147,7 +147,7 @@ async fn of_an_older_workspace(bus: Bus) -> Result<()> {
     iam(&server, &admin, of_acme("delete-workspace")).await?;
     iam(&server, &admin, of_acme("create-workspace")).await?;
     let made = Instant::now();
-    let end = made + Duration::from_secs(30);
+    let end = made + Duration::from_secs(60);
     while at_acme(&server, &admin).await? != 200 {
         ensure!(Instant::now() < end, "the new one is not served");
         tokio::time::sleep(Duration::from_millis(50)).await;

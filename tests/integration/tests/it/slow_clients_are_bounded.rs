@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use tg_testkit::process::client;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -26,7 +26,7 @@ async fn heads_and_strangers_have_their_time() -> Result<()> {
     let live = client()?.get(format!("{}health/live", server.url()));
     ensure!(live.send().await?.status().is_success(), "not served");
     let all = sockets.iter_mut().chain(heads.iter_mut());
-    let ends = all.map(|stream| closed_within(stream, Duration::from_secs(15)));
+    let ends = all.map(|stream| closed_within(stream, Duration::from_secs(60)));
     for end in futures::future::join_all(ends).await {
         end?;
     }
@@ -38,12 +38,11 @@ async fn a_head_byte_by_byte_gains_no_time() -> Result<()> {
     let server = with_keys().ready().await?;
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).await?;
     stream.write_all(b"GET / HTTP/1.1\r\nX: ").await?;
-    for _ in 0..14 {
+    for _ in 0..60 {
         tokio::time::sleep(Duration::from_secs(1)).await;
         if stream.write_all(b"x").await.is_err() {
             return Ok(());
         }
     }
-    closed_within(&mut stream, Duration::from_secs(1)).await?;
-    Ok(())
+    bail!("a byte a second keeps it open")
 }

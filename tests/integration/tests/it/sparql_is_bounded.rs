@@ -50,7 +50,7 @@ async fn bounded(bus: Bus) -> Result<()> {
     let import = format!("{url}api/v1/flow/default/import/triples?workspace=default");
     client()?.post(import).body(lines).send().await?;
     let all = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }";
-    let end = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
+    let end = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
         let (_, answer) = sparql(&url, all).await?;
         if answer.to_string().contains("\"300\"") {

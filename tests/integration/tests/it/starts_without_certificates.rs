@@ -27,7 +27,7 @@ async fn starts(bus: Bus) -> Result<()> {
     let (status, answer) = post(&server.url(), "api/v1/config", put).await?;
     assert_eq!(status, 200, "{answer}");
     let url = server.url();
-    for _ in 0..200 {
+    for _ in 0..3_000 {
         let call = json!({"name": "far", "parameters": {}});
         let (_, answer) = post(&url, TOOL, call).await?;
         let text = answer.to_string();

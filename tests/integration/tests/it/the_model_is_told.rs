@@ -19,7 +19,7 @@ async fn on(bus: Bus, launch: Launch) -> Result<(Server, Option<VirtualHost>)> {
 
 /// Waits until the log has a line.
 async fn logged(server: &Server, text: &str) -> Result<()> {
-    for _ in 0..200 {
+    for _ in 0..1_200 {
         if server.log().contains(text) {
             return Ok(());
         }
@@ -198,7 +198,7 @@ async fn one_that_reads_little(bus: Bus) -> Result<()> {
     let asked = async |wanted: u16| -> Result<Value> {
         let turns = json!([{"role": "user", "content": "hi"}]);
         let ask = json!({"model": "scripted", "messages": turns});
-        for _ in 0..200 {
+        for _ in 0..1_200 {
             let (status, reply) = post(&url, "v1/chat/completions", ask.clone()).await?;
             if status == wanted {
                 return Ok(reply);
@@ -214,7 +214,7 @@ async fn one_that_reads_little(bus: Bus) -> Result<()> {
     asked(200).await?;
     assert!(!server.log().contains(LITTLE), "{}", server.log());
     reads(16_000).await?;
-    for _ in 0..200 {
+    for _ in 0..1_200 {
         if server.log().contains(LITTLE) {
             return Ok(());
         }

@@ -38,7 +38,7 @@ async fn saved_loaded_and_unloaded(bus: Bus) -> Result<()> {
     ];
     let process = async {
         let listening = format!("{file}.part");
-        for _ in 0..200 {
+        for _ in 0..1_200 {
             if Path::new(&listening).exists() {
                 break;
             }
@@ -71,7 +71,7 @@ async fn saved_loaded_and_unloaded(bus: Bus) -> Result<()> {
         .await?
         .expect("Loaded: 1 records, 1 chunks.")?;
     let mut found = near("again").await?;
-    for _ in 0..200 {
+    for _ in 0..1_200 {
         if found.stdout.contains("urn:chunk:") {
             break;
         }

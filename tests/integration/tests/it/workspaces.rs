@@ -13,7 +13,7 @@ const BOUND: Duration = Duration::from_secs(60);
 /// A question to a flow is given up and asked again after this: its first one may have met nobody yet.
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Asks until the answer is 200.
+/// Asks until the answer is 200, and not that nobody serves: what serves may just start again.
 pub async fn patiently(url: &str, path: &str, ask: Value) -> Result<Value> {
     let end = Instant::now() + BOUND;
     // What changes something is asked once for as long as it takes.
@@ -23,7 +23,7 @@ pub async fn patiently(url: &str, path: &str, ask: Value) -> Result<Value> {
     };
     loop {
         let (status, told) = post_within(url, path, ask.clone(), patience).await?;
-        if status == 200 {
+        if status == 200 && told["error"]["type"] != "nobody-serves" {
             return Ok(told);
         }
         ensure!(Instant::now() < end, "{path} {ask}: {status} {told}");

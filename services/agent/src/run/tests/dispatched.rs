@@ -1,12 +1,14 @@
 //! Runs that have several agents do what depends on each other.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tg_provenance::{Session, Stored, Texts};
 use tg_schemas::msg::{AgentResponse, SessionNotice};
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::place::Place;
+use tokio::sync::Barrier;
 
 use super::delegated::{calls, observed, world};
 use super::repeats::{RUN, continued, decision, died, is_whole, of, run};
@@ -74,16 +76,11 @@ async fn line_119_two_go_side_by_side_and_the_third_after_both(place: Place) {
         task("C", "of {{A.output}} and {{B.output}}", &["A", "B"]),
     ]);
     let world = world(&place, [dispatches(&tasks), Say::Text("Final Answer: all")]).await;
-    give(
-        &world,
-        "a?",
-        [Say::Slowly(ADD), Say::Slowly("Final Answer: x")],
-    );
-    give(
-        &world,
-        "b?",
-        [Say::Slowly(ADD), Say::Slowly("Final Answer: y")],
-    );
+    let both = Arc::new(Barrier::new(2));
+    for (goal, end) in [("a?", "Final Answer: x"), ("b?", "Final Answer: y")] {
+        let adds = Say::Meets(both.clone(), ADD);
+        give(&world, goal, [adds, Say::Slowly(end)]);
+    }
     give(&world, "of x and y", [Say::Text("Final Answer: z")]);
     let chunks = world.run(&question("q", true)).await;
     let told = observed(&chunks).remove(0);
@@ -210,8 +207,10 @@ async fn line_123_no_more_go_on_at_once_than_may(place: Place) {
     );
     let script = [dispatches(&tasks.into()), Say::Text("Final Answer: done")];
     let world = World::among(&place, script, config, Vec::new()).await;
+    let three = Arc::new(Barrier::new(3));
     for at in 0..12 {
-        give(&world, &format!("{at}?"), [Say::Slowly("Final Answer: x")]);
+        let says = Say::Meets(three.clone(), "Final Answer: x");
+        give(&world, &format!("{at}?"), [says]);
     }
     let chunks = world.run(&question("q", false)).await;
     assert_eq!(statuses(&observed(&chunks)[0]), ["success"; 12]);

@@ -119,7 +119,7 @@ async fn a_service_answers_in_pieces_or_with_an_error(place: Place) {
 
 /// Nobody serves it when it is called; its process is there later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_whose_process_comes_back_is_called_again() {
+async fn a_tool_whose_process_comes_back_is_called_again_over_a_broker() {
     let place = Place::rabbitmq().await;
     let script = [Say::Text(LLAMAS), Say::Text(END)];
     let rows = config(json!({"idempotent": true}));
@@ -138,7 +138,7 @@ async fn a_tool_whose_process_comes_back_is_called_again() {
 
 /// Whether a call took effect that nobody answered is not known.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_must_not_be_called_twice_is_called_once() {
+async fn a_tool_that_must_not_be_called_twice_is_called_once_over_a_broker() {
     let place = Place::rabbitmq().await;
     let script = [Say::Text(LLAMAS), Say::Text(END)];
     let world = World::among(&place, script, config(json!({})), Vec::new()).await;

@@ -1,6 +1,7 @@
 //! Runs that split their question among subagents.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -10,6 +11,7 @@ use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
+use tokio::sync::Barrier;
 
 use super::repeats::{RUN, continued, decision, died, is_whole, of, run};
 use super::world::{SOON, Say, World, question, rows, values};
@@ -138,12 +140,10 @@ async fn eight_go_on_side_by_side(place: Place) {
         Say::Slowly("all"),
     ];
     let world = World::among(&place, script, wide(), Vec::new()).await;
+    let all = Arc::new(Barrier::new(goals.len()));
     for goal in goals {
-        give(
-            &world,
-            goal,
-            [Say::Slowly(ADD), Say::Slowly("Final Answer: x")],
-        );
+        let adds = Say::Meets(all.clone(), ADD);
+        give(&world, goal, [adds, Say::Slowly("Final Answer: x")]);
     }
     let chunks = world.run(&split("?", false)).await;
     assert_eq!(chunks.last().unwrap().content, "all");

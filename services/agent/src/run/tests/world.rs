@@ -15,6 +15,7 @@ use tg_testkit::config::Config;
 use tg_testkit::fakes::{Library, Play, Played, RecordingConsumer};
 pub use tg_testkit::flow::{SOON, topic};
 use tg_testkit::place::Place;
+use tokio::sync::Barrier;
 
 use crate::engine::compacting::{MERGE, SUMMARISE};
 use crate::engine::planning::{CREATE, EXECUTE, SYNTHESISE};
@@ -37,6 +38,8 @@ pub enum Say {
     Text(&'static str),
     /// Replies as a whole after a tenth of a second.
     Slowly(&'static str),
+    /// The same, once as many are asked as meet there.
+    Meets(Arc<Barrier>, &'static str),
     /// Fails.
     Fail(Error),
     /// Says this much and fails.
@@ -456,6 +459,11 @@ fn model(
             Say::Slowly(text) => {
                 let first = PromptResponse::default();
                 Ok(Play::of(vec![first, last(text)]).paced(SLOW))
+            }
+            Say::Meets(all, text) => {
+                let first = PromptResponse::default();
+                let slowly = Play::of(vec![first, last(text)]).paced(SLOW);
+                Ok(slowly.meeting(all))
             }
             Say::Text(text) if !ask.streaming => Ok(last(text).into()),
             Say::Text(text) => Ok(Play::of([pieces(text), vec![last("")]].concat()).paced(PACE)),

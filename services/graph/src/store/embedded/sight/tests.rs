@@ -463,21 +463,19 @@ async fn nobody_who_writes_waits_for_policies() {
     };
     let view = data.seen_by(Some(&clerk), bounds).unwrap();
     let reading = std::thread::spawn(move || shown(view.scan(&Pattern::default())));
-    let began = Instant::now();
-    for n in 0..40 {
-        let fact = triple("urn:x:c", "urn:x:n", text(&n.to_string()), "");
+    let (mut number, mut meanwhile) = (0_usize, 0_usize);
+    while !reading.is_finished() {
+        let fact = triple("urn:x:c", "urn:x:n", text(&number.to_string()), "");
         let all = vec![fact];
         QuadStore::write(&engine, &key, all, WriteKind::Direct)
             .await
             .unwrap();
+        number += 1;
+        meanwhile += usize::from(!reading.is_finished());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(!reading.is_finished(), "policies still judge");
-    assert!(
-        began.elapsed() < Duration::from_secs(60),
-        "{:?}",
-        began.elapsed()
-    );
+    // The first one or two may be from before the policies judge.
+    assert!(meanwhile > 4, "{meanwhile} while policies judge");
     assert!(reading.join().unwrap().is_err());
 }
 

@@ -471,6 +471,7 @@ async fn slow_readers_hold_no_place_and_are_not_waited_for_without_end() {
     };
     let engine = EmbeddedGraph::in_memory(limits).unwrap();
     let key = CollectionKey::new("w", "c");
+    let places = engine.shared.answers.free();
     let mut slow = Vec::new();
     for _ in 0..3 {
         let mut asked = ask("SELECT * { VALUES ?a { 1 2 3 4 5 6 7 8 9 } }");
@@ -481,7 +482,13 @@ async fn slow_readers_hold_no_place_and_are_not_waited_for_without_end() {
     let quick = tokio::time::timeout(Duration::from_secs(60), quick).await;
     let mut quick = quick.expect("no place is held").unwrap();
     assert_eq!(quick.next().await, Ok(Some(Part::Ask(true))));
-    tokio::time::sleep(Duration::from_millis(900)).await;
+    let given_up = async {
+        while engine.shared.answers.free() < places {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let given_up = tokio::time::timeout(Duration::from_secs(60), given_up).await;
+    assert!(given_up.is_ok(), "threads of slow readers end");
     let mut read = slow.pop().unwrap();
     let last = loop {
         match read.next().await {
