@@ -30,7 +30,7 @@ fn done(data: Value) -> OperationResponse {
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
 /// a turn, those of `sleeper` are one whose turn does not end, those of `mute` are one that keeps no message, and `maven` has none.
-/// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`.
+/// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`. A guard stops each turn of `circles`.
 pub fn sessions(
     ended: Arc<watch::Sender<usize>>,
 ) -> Arc<Played<OperationRequest, OperationResponse>> {
@@ -92,10 +92,7 @@ pub fn sessions(
                 ("list-agents", _) => {
                     done(json!({"items": [{"agentId": "maven", "name": "Maven"}]}))
                 }
-                ("send-message" | "chat", _) => done(json!({
-                    "content": told,
-                    "cost": {"usd": 0.25, "source": "upstream", "sub_calls": 2},
-                })),
+                ("send-message" | "chat", _) => done(said_by(agent, &told)),
                 ("get-session", Some("empty")) => done(json!({"id": "empty", "agent": "ann"})),
                 // Meanwhile something was said in it.
                 ("create-session", Some("empty")) if takes_empty => failed(
@@ -127,6 +124,19 @@ pub fn sessions(
             Ok(answer.into())
         },
     )
+}
+
+/// The answer of a turn.
+fn said_by(agent: Option<&str>, told: &str) -> Value {
+    let mut said = json!({
+        "content": told,
+        "cost": {"usd": 0.25, "source": "upstream", "sub_calls": 2},
+    });
+    if agent == Some("circles") {
+        said["stopped"] = true.into();
+        said["finish_reason"] = "loop".into();
+    }
+    said
 }
 
 /// A session whose turn does not end.
@@ -295,6 +305,21 @@ async fn line_038_an_answer_says_what_it_cost(place: Place) {
     assert_eq!(header("spass-cost-usd"), "0.25");
     assert_eq!(header("spass-cost-source"), "upstream");
     assert!(!headers.contains_key("spass-cost-eur"));
+}
+
+async fn line_093_a_run_that_a_guard_stopped_is_an_answer(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let user = [("SPASS-User-Id", "bob")];
+    for (agent, is_stopped) in [("circles", true), ("ann", false)] {
+        for path in ["chat", "sessions/s/messages"] {
+            let path = format!("/a1/agents/{agent}/{path}");
+            let body = Some(json!({"message": "x"}));
+            let (status, _, told) = sent(&world, "POST", &path, &user, body).await;
+            assert_eq!(status, 200, "{path}: {told}");
+            assert_eq!(told["stopped"] == true, is_stopped, "{path}: {told}");
+            assert_eq!(told["finish_reason"] == "loop", is_stopped, "{told}");
+        }
+    }
 }
 
 async fn line_023_an_archived_session_is_a_redirect(place: Place) {
@@ -526,6 +551,7 @@ async fn callers_are_let_in_as_at_every_door(place: Place) {
 on_both_buses!(
     path_headers_query_and_body_make_the_request,
     line_038_an_answer_says_what_it_cost,
+    line_093_a_run_that_a_guard_stopped_is_an_answer,
     line_023_an_archived_session_is_a_redirect,
     line_024_a_client_that_follows_lands_on_the_successor,
     line_069_a_stream_has_events_with_names,
