@@ -266,6 +266,7 @@ async fn asked(url: &str, path: &str, body: &Value) -> Result<(u16, Option<u64>,
     let asked = tg_testkit::process::client()?
         .post(format!("{url}{path}"))
         .header("X-Error-Status", "true")
+        .header("SPASS-User-Id", "ann")
         .json(body)
         .send()
         .await?;
