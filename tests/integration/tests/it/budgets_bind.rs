@@ -131,6 +131,17 @@ async fn usage_is_listed(bus: Bus) -> Result<()> {
         }
     }
     ensure!(whole.len() == 3 && listed == whole, "{listed:?} {whole:?}");
+    let of_runs: i64 = whole.iter().map(tokens).sum();
+    for (by, name) in [("model", "scripted"), ("day", "20")] {
+        let sums = used(&url, by).await?;
+        let named = |one: &Value| {
+            let of = one["name"].as_str();
+            of.is_some_and(|of| of.starts_with(name))
+        };
+        ensure!(sums.iter().all(named), "{by}: {sums:?}");
+        let all: i64 = sums.iter().map(tokens).sum();
+        ensure!(all == of_runs && all > 0, "{by}: {sums:?} {whole:?}");
+    }
     Ok(())
 }
 
@@ -265,6 +276,37 @@ async fn chat_of(url: &str, max_tokens: Option<i64>) -> Result<(u16, Option<u64>
     Ok((asked.status().as_u16(), pause, asked.json().await?))
 }
 
+/// The other endpoints that ask a model, by themselves or by an agent. Each question is longer than that of [`chat`].
+fn doors() -> [(&'static str, Value); 7] {
+    let text = "Say something. ".repeat(20);
+    let turns = json!([{"role": "user", "content": text}]);
+    let call = json!({"name": "ask_agent", "arguments": {"question": text}});
+    [
+        (
+            "v1/messages",
+            json!({"model": "scripted", "max_tokens": 1024, "messages": turns}),
+        ),
+        ("v1/responses", json!({"model": "scripted", "input": text})),
+        (
+            "mcp",
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
+        ),
+        (
+            "langgraph/runs/wait",
+            json!({"assistant_id": "concise-de", "input": {"messages": turns}}),
+        ),
+        ("a1/agents/concise-de/chat", json!({"message": text})),
+        (
+            "api/v1/flow/default/service/graph-rag",
+            json!({"query": text}),
+        ),
+        (
+            "api/v1/flow/default/service/document-rag",
+            json!({"query": text}),
+        ),
+    ]
+}
+
 /// What is asked without the agent shares the budget with runs, and the refusal says when to ask again.
 async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
     const MOST: i64 = 2_000;
@@ -319,6 +361,16 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
         .await?;
     ensure!(asked.headers().contains_key("retry-after"), "{asked:?}");
     refused(asked.status().as_u16(), Some(1), &asked.json().await?)?;
+    for (path, body) in doors() {
+        let asked = tg_testkit::process::client()?
+            .post(format!("{url}{path}"))
+            .header("X-Error-Status", "true")
+            .header("SPASS-User-Id", "ann")
+            .json(&body)
+            .send();
+        let told = asked.await?.text().await?;
+        ensure!(told.contains(why), "{path}: {told}\n{}", server.log());
+    }
     ensure!(model.count() == before, "a model was asked");
     let all = used(&url, "workspace").await?;
     let calls = all[0]["model_calls"].as_i64().context("calls")?;
