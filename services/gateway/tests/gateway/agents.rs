@@ -88,6 +88,11 @@ pub fn sessions(
                     ErrorCode::NotFound,
                     json!({"code": "agent_not_found", "message": "m"}),
                 ),
+                ("chat", _) if agent == Some("circles") => done(json!({
+                    "content": "Stopped by loop detection",
+                    "finish_reason": "loop",
+                    "stopped": true,
+                })),
                 ("list-named-agents", _) => done(json!({"agents": [{"name": "concise"}]})),
                 ("list-agents", _) => {
                     done(json!({"items": [{"agentId": "maven", "name": "Maven"}]}))
@@ -295,6 +300,18 @@ async fn line_038_an_answer_says_what_it_cost(place: Place) {
     assert_eq!(header("spass-cost-usd"), "0.25");
     assert_eq!(header("spass-cost-source"), "upstream");
     assert!(!headers.contains_key("spass-cost-eur"));
+}
+
+/// 93: the best answer that there was is an answer, which says that it was stopped.
+async fn line_093_an_answer_that_was_stopped_is_no_failure(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let body = Some(json!({"message": "x"}));
+    let (status, _, told) = sent(&world, "POST", "/a1/agents/circles/chat", &[], body).await;
+    assert_eq!(
+        (status, &told["stopped"], &told["finish_reason"]),
+        (200, &json!(true), &json!("loop"))
+    );
+    assert_eq!(told["content"], "Stopped by loop detection");
 }
 
 async fn line_023_an_archived_session_is_a_redirect(place: Place) {
@@ -526,6 +543,7 @@ async fn callers_are_let_in_as_at_every_door(place: Place) {
 on_both_buses!(
     path_headers_query_and_body_make_the_request,
     line_038_an_answer_says_what_it_cost,
+    line_093_an_answer_that_was_stopped_is_no_failure,
     line_023_an_archived_session_is_a_redirect,
     line_024_a_client_that_follows_lands_on_the_successor,
     line_069_a_stream_has_events_with_names,
