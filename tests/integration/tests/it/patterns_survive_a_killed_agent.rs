@@ -1,7 +1,8 @@
 //! `kill -9` of the agent after each frame of a run that plans, of one with subagents, and of one that gives a graph of tasks to
-//! other agents: its successor goes on, and there is one answer. What subagents found, and the chain of the trace, is there once.
-//! When the service of models or of tools is killed instead, the agent asks its successor, and there is one answer as well. When
-//! the graph, documents or configuration are, a run ends once: in its answer, or in a clear error.
+//! other agents: its successor goes on, and there is one answer. What subagents found, and the chain of the trace, is there once, and
+//! no subagent works again on what one has found. When the service of models or of tools is killed instead, the agent asks its
+//! successor, and there is one answer as well. When the prompts, graph, documents or configuration are, a run ends once: in its
+//! answer, or in a clear error.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -142,6 +143,7 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
             frames.push(frame);
         }
         let over = frames.last().is_some_and(|frame| frame["complete"] == true);
+        let found = found(&frames, &nonce);
         process.kill9().await?;
         process = launch.clone().spawn().await?;
         if !over {
@@ -155,6 +157,7 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
             )
         };
         nothing_twice(&frames).with_context(told)?;
+        begun_once(&found, &model).with_context(told)?;
         let failure = failure(&frames);
         match &failure {
             Some(message) => {
@@ -196,6 +199,35 @@ fn failure(frames: &[Value]) -> Option<String> {
     let errors = [&last["error"], &last["response"]["error"]];
     let error = errors.into_iter().find(|error| !error.is_null())?;
     Some(error["message"].as_str().unwrap_or_default().to_owned())
+}
+
+/// The goals of a question of which these frames show what a subagent found.
+fn found(frames: &[Value], nonce: &str) -> Vec<String> {
+    let ends = frames.iter().filter(|frame| {
+        let id = frame["response"]["explain_id"].as_str();
+        id.is_some_and(|id| id.contains("/finding/"))
+    });
+    let ends: Vec<String> = ends.map(Value::to_string).collect();
+    let goals = ["a", "b", "c"].map(|part| format!("What is it? {nonce}-{part}"));
+    let is_found = |goal: &String| ends.iter().any(|end| end.contains(goal));
+    goals.into_iter().filter(is_found).collect()
+}
+
+/// No subagent works on a goal that one had reached: the model is asked once how to begin with it.
+fn begun_once(goals: &[String], model: &ScriptedModel) -> Result<()> {
+    if goals.is_empty() {
+        return Ok(());
+    }
+    let calls = model.calls();
+    let begins =
+        |prompt: &String| !prompt.contains("\\nObservation:") && !prompt.contains("## Answer from");
+    let calls = calls.iter().map(|call| call.body.to_string());
+    let calls: Vec<String> = calls.filter(begins).collect();
+    for goal in goals {
+        let begun = calls.iter().filter(|prompt| prompt.contains(goal)).count();
+        ensure!(begun <= 1, "{goal}: begun {begun} times");
+    }
+    Ok(())
 }
 
 /// No entity is told twice, no message either, and the run ends once.
@@ -254,6 +286,16 @@ mod alone {
 
     const PLAN: (&str, &str) = ("plan-then-execute", "What is it?");
     const SUBAGENTS: (&str, &str) = ("supervisor", "What is it?");
+
+    #[tokio::test]
+    async fn a_plan_whose_prompts_die() -> Result<()> {
+        super::killed("prompt", PLAN, 0).await
+    }
+
+    #[tokio::test]
+    async fn subagents_whose_prompts_die() -> Result<()> {
+        super::killed("prompt", SUBAGENTS, 0).await
+    }
 
     #[tokio::test]
     async fn a_plan_whose_graph_dies() -> Result<()> {
