@@ -2,13 +2,13 @@
 
 use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
 
+use self::past::the_past_is_what_fits_from_its_end_on;
 use super::sqlite::SqliteSessions;
 use super::{
     Agent, AgentRow, AgentStore, Answer, Asked, Message, NewSession, Owner, Page, Role,
     SessionStore, Span, Step, Surface, Unasked,
 };
 use crate::engine::cursor::Key;
-use past::the_past_is_what_fits_from_its_end_on;
 
 /// A text that is kept apart from its row.
 const LARGE: usize = 20 << 10;
