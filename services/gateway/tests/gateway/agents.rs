@@ -88,11 +88,6 @@ pub fn sessions(
                     ErrorCode::NotFound,
                     json!({"code": "agent_not_found", "message": "m"}),
                 ),
-                ("chat", _) if agent == Some("circles") => done(json!({
-                    "content": "Stopped by loop detection",
-                    "finish_reason": "loop",
-                    "stopped": true,
-                })),
                 ("list-named-agents", _) => done(json!({"agents": [{"name": "concise"}]})),
                 ("list-agents", _) => {
                     done(json!({"items": [{"agentId": "maven", "name": "Maven"}]}))

@@ -379,37 +379,6 @@ async fn each_endpoint_is_refused(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// The other endpoints that ask a model, by themselves or by an agent. Each question is longer than that of [`chat`].
-fn doors() -> [(&'static str, Value); 7] {
-    let text = "Say something. ".repeat(20);
-    let turns = json!([{"role": "user", "content": text}]);
-    let call = json!({"name": "ask_agent", "arguments": {"question": text}});
-    [
-        (
-            "v1/messages",
-            json!({"model": "scripted", "max_tokens": 1024, "messages": turns}),
-        ),
-        ("v1/responses", json!({"model": "scripted", "input": text})),
-        (
-            "mcp",
-            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
-        ),
-        (
-            "langgraph/runs/wait",
-            json!({"assistant_id": "concise-de", "input": {"messages": turns}}),
-        ),
-        ("a1/agents/concise-de/chat", json!({"message": text})),
-        (
-            "api/v1/flow/default/service/graph-rag",
-            json!({"query": text}),
-        ),
-        (
-            "api/v1/flow/default/service/document-rag",
-            json!({"query": text}),
-        ),
-    ]
-}
-
 /// What is asked without the agent shares the budget with runs, and the refusal says when to ask again.
 async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
     const MOST: i64 = 2_000;

@@ -210,35 +210,6 @@ fn failure(frames: &[Value]) -> Option<String> {
     Some(error["message"].as_str().unwrap_or_default().to_owned())
 }
 
-/// The goals of a question of which these frames show what a subagent found.
-fn found(frames: &[Value], nonce: &str) -> Vec<String> {
-    let ends = frames.iter().filter(|frame| {
-        let id = frame["response"]["explain_id"].as_str();
-        id.is_some_and(|id| id.contains("/finding/"))
-    });
-    let ends: Vec<String> = ends.map(Value::to_string).collect();
-    let goals = ["a", "b", "c"].map(|part| format!("What is it? {nonce}-{part}"));
-    let is_found = |goal: &String| ends.iter().any(|end| end.contains(goal));
-    goals.into_iter().filter(is_found).collect()
-}
-
-/// No subagent works on a goal that one had reached: the model is asked once how to begin with it.
-fn begun_once(goals: &[String], model: &ScriptedModel) -> Result<()> {
-    if goals.is_empty() {
-        return Ok(());
-    }
-    let calls = model.calls();
-    let begins =
-        |prompt: &String| !prompt.contains("\\nObservation:") && !prompt.contains("## Answer from");
-    let calls = calls.iter().map(|call| call.body.to_string());
-    let calls: Vec<String> = calls.filter(begins).collect();
-    for goal in goals {
-        let begun = calls.iter().filter(|prompt| prompt.contains(goal)).count();
-        ensure!(begun <= 1, "{goal}: begun {begun} times");
-    }
-    Ok(())
-}
-
 /// No entity is told twice, no message either, and the run ends once.
 fn nothing_twice(frames: &[Value]) -> Result<()> {
     let mut seen = BTreeSet::new();
@@ -335,16 +306,6 @@ mod alone {
 
     const PLAN: (&str, &str) = ("plan-then-execute", "What is it?");
     const SUBAGENTS: (&str, &str) = ("supervisor", "What is it?");
-
-    #[tokio::test]
-    async fn a_plan_whose_prompts_die() -> Result<()> {
-        super::killed("prompt", PLAN, 0).await
-    }
-
-    #[tokio::test]
-    async fn subagents_whose_prompts_die() -> Result<()> {
-        super::killed("prompt", SUBAGENTS, 0).await
-    }
 
     #[tokio::test]
     async fn a_plan_whose_graph_dies() -> Result<()> {
