@@ -87,7 +87,8 @@ impl TestFlow {
         Self::start_on(bus, config, wiring, json!({}), host).await
     }
 
-    async fn start_on(
+    /// As [`TestFlow::start_with`], over a bus.
+    pub async fn start_on(
         bus: Arc<dyn Bus>,
         config: Config,
         wiring: &[Wiring],

@@ -11,11 +11,11 @@ use moka::policy::EvictionPolicy;
 use tg_schemas::WorkspaceKey;
 
 use crate::engine::transcript::{Said, TOLD};
-use crate::store::{Message, Session};
+use crate::store::{Message, Purged, Session};
 
 /// Bytes of all that is kept, about.
 const KEPT: u64 = 8 << 20;
-/// What a message takes beside its text, about.
+/// What a message takes beside its texts, about.
 const BESIDE: usize = 128;
 /// How long it is kept for a session that has no turn.
 const IDLE: Duration = Duration::from_secs(600);
@@ -33,8 +33,13 @@ pub(crate) struct Past {
     replaced: i64,
     /// Number and id of the last message; 0: there is none.
     last: (i64, String),
-    /// Bytes of each message, and what the agent is sent of it.
-    said: VecDeque<(usize, Option<Arc<Said>>)>,
+    /// What the agent reads of the messages, the oldest first.
+    said: VecDeque<Arc<Said>>,
+}
+
+/// Bytes of what the agent reads of a message. Of a call of a tool that is not its text, which is empty.
+fn size(said: &Said) -> usize {
+    said.who.len() + said.text.len()
 }
 
 /// Messages of a session that a summary replaced.
@@ -46,7 +51,7 @@ impl Pasts {
     /// Nothing is kept yet.
     pub(crate) fn new() -> Arc<Self> {
         let weight = |_: &Key, past: &Arc<Past>| {
-            let bytes: usize = past.said.iter().map(|(bytes, _)| bytes + BESIDE).sum();
+            let bytes: usize = past.said.iter().map(|said| size(said) + BESIDE).sum();
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         let kept = Cache::builder()
@@ -81,6 +86,26 @@ impl Pasts {
         let key = (workspace.clone(), session.to_owned());
         self.0.invalidate(&key).await;
     }
+
+    /// Drops what was said in a workspace that is purged.
+    async fn forget_all(&self, workspace: &WorkspaceKey) {
+        let keys = self.0.iter().map(|(key, _)| key);
+        let keys: Vec<Arc<Key>> = keys.filter(|key| key.0 == *workspace).collect();
+        for key in keys {
+            self.0.invalidate(&*key).await;
+        }
+        // The texts are freed now, not when the cache is used the next time.
+        self.0.run_pending_tasks().await;
+    }
+
+    /// The same, as the store calls it.
+    pub(crate) fn purged(self: &Arc<Self>) -> Purged {
+        let pasts = self.clone();
+        Arc::new(move |workspace| {
+            let pasts = pasts.clone();
+            Box::pin(async move { pasts.forget_all(&workspace).await })
+        })
+    }
 }
 
 impl Past {
@@ -108,12 +133,12 @@ impl Past {
             Some(_) => found.get(1..).unwrap_or_default(),
             None => found,
         };
-        let one = |message: &Message| (message.content.len(), told(message).map(Arc::new));
+        let new = new.iter().filter_map(told).map(Arc::new);
         let before = known.map(|known| known.said.clone()).unwrap_or_default();
-        let mut said: VecDeque<_> = before.into_iter().chain(new.iter().map(one)).collect();
+        let mut said: VecDeque<_> = before.into_iter().chain(new).collect();
         let mut room = TOLD;
-        let fit = said.iter().rev().take_while(|(bytes, _)| {
-            let left = room.checked_sub(*bytes);
+        let fit = said.iter().rev().take_while(|said| {
+            let left = room.checked_sub(size(said));
             room = left.unwrap_or(room);
             left.is_some()
         });
@@ -129,17 +154,18 @@ impl Past {
 
     /// What the agent is sent, the oldest first.
     pub(crate) fn told(&self) -> impl Iterator<Item = Said> + '_ {
-        let told = self.said.iter().filter_map(|(_, said)| said.as_deref());
-        told.cloned()
+        self.said.iter().map(|said| (**said).clone())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tg_schemas::operations::CompactStrategy;
+    use tg_collections::WorkspaceStore;
+    use tg_schemas::WorkspaceTombstone;
+    use tg_schemas::operations::{CompactStrategy, ToolCall};
 
     use super::*;
-    use crate::store::{Owner, Role, Surface};
+    use crate::store::{Owner, Role, SqliteSessions, Surface};
 
     fn session(messages: i64, live: i64) -> Session {
         Session {
@@ -235,7 +261,8 @@ mod tests {
 
     #[test]
     fn it_has_as_much_as_is_read_at_once() {
-        let long = "x".repeat(TOLD - 1);
+        // With who says it, it leaves room for the message before it.
+        let long = "x".repeat(TOLD - 9);
         let known = Past::with(
             None,
             &session(2, 2),
@@ -248,5 +275,69 @@ mod tests {
         let found = [message(3, &long), message(4, "cc")];
         let next = Past::with(Some(&*next), &session(5, 5), &found, told);
         assert_eq!(texts(&next), ["cc"]);
+    }
+
+    /// A call of a tool: its message has no text, and the agent reads its name and arguments.
+    fn called(message: &Message) -> Option<Said> {
+        let call = message.tool_calls.first()?;
+        Some(Said {
+            who: "Assistant calls".to_owned(),
+            text: format!("{} {}", call.name, call.arguments),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_call_of_a_tool_weighs_as_much_as_its_arguments() {
+        let call = |seq: i64, arguments: usize| Message {
+            role: Role::Agent,
+            tool_calls: vec![ToolCall {
+                id: "c".to_owned(),
+                name: "search".to_owned(),
+                arguments: "x".repeat(arguments),
+            }],
+            ..message(seq, "")
+        };
+        let (pasts, key) = (Pasts::new(), WorkspaceKey::new("w", 0));
+        let large = TOLD / 2;
+        let one = Past::with(None, &session(2, 2), &[call(1, large)], called);
+        assert_eq!(one.told().count(), 1);
+        let two = [call(1, large), call(2, large)];
+        let two = Past::with(None, &session(3, 3), &two, called);
+        assert_eq!(two.told().count(), 1, "both do not fit");
+        pasts.keep(&key, &session(2, 2), one).await;
+        pasts.0.run_pending_tasks().await;
+        assert!(pasts.0.weighted_size() > large as u64);
+        for n in 0..100 {
+            let other = Session {
+                id: format!("s{n}"),
+                ..session(3, 3)
+            };
+            pasts.keep(&key, &other, two.clone()).await;
+        }
+        pasts.0.run_pending_tasks().await;
+        assert!(pasts.0.entry_count() <= KEPT / large as u64);
+    }
+
+    #[tokio::test]
+    async fn a_purged_workspace_leaves_nothing_in_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let durability = tg_storage::Durability::Process;
+        let store = SqliteSessions::open(&dir.path().join("i"), dir.path(), durability).unwrap();
+        let pasts = Pasts::new();
+        let store = store.purging(pasts.purged());
+        let keys = ["w", "x"].map(|name| WorkspaceKey::new(name, 0));
+        let past = Past::with(None, &session(2, 2), &[message(1, "a")], told);
+        for key in &keys {
+            pasts.keep(key, &session(2, 2), past.clone()).await;
+        }
+        let gone = WorkspaceTombstone {
+            generation: 0,
+            deleted_at: 1,
+            purge_after: 1,
+        };
+        store.purge(&keys[0], &gone).await.unwrap();
+        assert_eq!(pasts.0.entry_count(), 1);
+        assert!(pasts.of(&keys[0], &session(2, 2)).await.is_none());
+        assert!(pasts.of(&keys[1], &session(2, 2)).await.is_some());
     }
 }

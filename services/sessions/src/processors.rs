@@ -12,6 +12,7 @@ use crate::agents_dir;
 use crate::error::AgentFilesError;
 use crate::handlers;
 use crate::options::Options;
+use crate::pasts::Pasts;
 use crate::store::SqliteSessions;
 use crate::turns::Turns;
 
@@ -38,14 +39,16 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
     let index = options.data_dir.join(INDEX);
     let (root, durability) = (options.data_dir.join(ROOT), options.durability);
     let (opened, quota) = (index.clone(), options.quota());
+    let pasts = Pasts::new();
+    let purged = pasts.purged();
     let store = LeasedStore::blocking(STORE, move || {
         let store = SqliteSessions::open(&opened, &root, durability)?;
-        Ok::<_, StorageError>(store.holding(quota))
+        Ok::<_, StorageError>(store.holding(quota).purging(purged.clone()))
     });
     store.kept_in(index);
     reaper::start(mesh, STORE, store.clone());
     let turns = Turns::new(options.max_concurrent);
-    let kept = (store.clone(), turns);
+    let kept = (store.clone(), turns, pasts);
     let agents = handlers::Agents::new(catalogue, levels, kept, &options);
     let served = handlers::Known(handlers::served(&agents));
     let sessions = Processor::new(sessions::PROCESSOR)

@@ -17,6 +17,8 @@ pub(super) struct Asks {
     pub(super) refused: Option<(u32, String)>,
     /// What was said of the tool that was chosen when the decision was committed, until it is about to be called.
     pub(super) reserved: Option<Decided>,
+    /// The step before reserved the first time, and not for long.
+    pub(super) ahead: bool,
 }
 
 impl Asks {

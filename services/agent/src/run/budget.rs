@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use tg_clients::model_calls::key_of;
 use tg_mesh::tg_bus::pause::doubled;
-use tg_mesh::{Cx, clock};
+use tg_mesh::{Cx, Deadline, clock};
 use tg_schemas::msg::AgentRun;
 use tokio::time::Instant;
 
@@ -123,6 +123,12 @@ fn to_call(decision: &Decision) -> Option<&str> {
     }
 }
 
+/// When a call of a question with this deadline is over at the latest.
+pub(super) fn expires_ms(deadline: Deadline, now: i64) -> i64 {
+    let deadline = i64::try_from(deadline.millis()).unwrap_or(i64::MAX);
+    deadline.min(now + LONGEST_MS).saturating_add(GRACE_MS)
+}
+
 impl StepExecution {
     /// A row that became unreadable after the run began counts no more.
     fn budgets(&self) -> Budgets {
@@ -184,11 +190,12 @@ impl StepExecution {
     }
 
     /// Why the model is not asked any more. Otherwise what it is likely to take is reserved.
-    pub(super) async fn no_model_call(&self) -> Result<Option<Exhausted>, Stop> {
+    pub(super) async fn no_model_call(&mut self) -> Result<Option<Exhausted>, Stop> {
         if self.playback.is_none() {
             self.settle_router().await?;
         }
-        if self.is_reserved() {
+        self.asks.ahead = self.is_reserved();
+        if self.asks.ahead {
             return Ok(None);
         }
         self.no_ask(0, true).await
@@ -307,21 +314,14 @@ impl StepExecution {
     /// before it said how much it is, it is counted what was reserved.
     pub(super) async fn settle_undecided(&mut self) -> Result<(), Stop> {
         if let Some(Decided::Fits) = self.asks.reserved.take() {
-            // The tool was chosen, and the run ends before it is called: what is reserved for it is free again.
-            let call = self.numbered(self.step, (CallKind::Tool, 0));
-            let by = (Scope::Tool, String::new());
-            self.count(call, by, Amount::default()).await?;
-        }
-        if self.is_reserved() {
-            // The step before reserved a call of the model that is not made.
-            let call = self.numbered(self.step, (CallKind::Model, 0));
-            let by = (Scope::Model, String::new());
-            self.count(call, by, Amount::default()).await?;
+            // The tool was chosen, and the run ends before it is called.
+            self.free(CallKind::Tool).await?;
         }
         let last = &self.asks.last;
         match self.asks.models {
-            0 => Ok(()),
-            _ if self.decision.is_some() || last.in_token + last.out_token == 0 => Ok(()),
+            _ if self.decision.is_some() => Ok(()),
+            0 => self.free(CallKind::Model).await,
+            _ if last.in_token + last.out_token == 0 => Ok(()),
             asked => self.settle_last((CallKind::Model, asked - 1)).await,
         }
     }
@@ -403,6 +403,7 @@ impl StepExecution {
         let next = self.reservation(budget::tool_call(), like, now)?;
         let next = Reservation {
             waits: true,
+            ahead: true,
             ..next
         };
         Some((self.numbered(self.step, (CallKind::Tool, 0)), next))
@@ -421,15 +422,15 @@ impl StepExecution {
         }
         let day = today();
         let bounds = bounds_of(budgets, &day, self.seconds());
-        let deadline = i64::try_from(self.cx.deadline.millis()).unwrap_or(i64::MAX);
         Some(Reservation {
             account: self.account(),
             amount,
             like,
             bounds,
-            expires_ms: deadline.min(now + LONGEST_MS).saturating_add(GRACE_MS),
+            expires_ms: expires_ms(self.cx.deadline, now),
             day,
             waits: false,
+            ahead: false,
         })
     }
 

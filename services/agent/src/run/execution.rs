@@ -272,13 +272,7 @@ impl StepExecution {
         if let Some(over) = self.no_model_call().await? {
             return Err(Stop::Spent(over));
         }
-        let mut decision = match self.phase {
-            Phase::React => self.think(tools).await?,
-            Phase::Plan => self.plan(tools).await?,
-            Phase::Execute(at) => self.choose_steps(at, tools).await?,
-            Phase::Conclude | Phase::Merge => self.put_together().await?,
-            Phase::Decompose => self.decompose(tools).await?,
-        };
+        let mut decision = self.think_by_phase(tools).await?;
         self.guard_decision(tools, &mut decision);
         if let Some(playback) = &self.playback {
             playback.decides((&self.run.run, self.step))?;
@@ -344,7 +338,10 @@ impl StepExecution {
         }
         self.span.fail(ending.error().code().as_str());
         self.recorded().await?;
-        self.settle_undecided().await?;
+        // What ended before is settled. So is a step that broke off: its model was asked.
+        if ending.seq.is_none() {
+            self.settle_undecided().await?;
+        }
         self.send_unsent().await;
         if let Some(playback) = &self.playback {
             ending = playback.ends((&self.run.run, self.step), &ending)?;

@@ -2,13 +2,14 @@
 //! done, and where askers of interrupted answers stand. All of it may be lost without harm: the ledger decides.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 /// Entries kept of each kind; the oldest go first.
 const KEEP: usize = 8192;
@@ -16,6 +17,8 @@ const KEEP: usize = 8192;
 pub(crate) const CONCURRENCY: usize = 1024;
 /// Steps that are begun before their record comes: as many as records that are handled at once.
 const AT_ONCE: usize = CONCURRENCY;
+/// How long a step goes by what the step before it reserved.
+pub(super) const FRESH: Duration = Duration::from_secs(20);
 
 /// A run and the number of one of its steps.
 type Key = (Arc<str>, u32);
@@ -43,36 +46,36 @@ struct State {
     /// Who waits for the end of each. Bounded by the handlers that may run at once.
     busy: HashMap<Key, Arc<Notify>>,
     fresh: Recent<Key>,
-    /// Steps whose first call of the model the step before reserved.
-    reserved: Recent<Key>,
+    /// When the step before reserved their first call of the model.
+    reserved: Recent<Key, Instant>,
     done: Recent<Key>,
     positions: HashMap<Arc<str>, u64>,
     positions_order: VecDeque<Arc<str>>,
 }
 
 /// The last [`KEEP`] entries.
-struct Recent<K> {
-    set: HashSet<K>,
+struct Recent<K, V = ()> {
+    known: HashMap<K, V>,
     order: VecDeque<K>,
 }
 
-impl<K> Default for Recent<K> {
+impl<K, V> Default for Recent<K, V> {
     fn default() -> Self {
         Self {
-            set: HashSet::new(),
+            known: HashMap::new(),
             order: VecDeque::new(),
         }
     }
 }
 
-impl<K: Eq + Hash + Clone> Recent<K> {
-    fn add(&mut self, key: K) {
-        if self.set.insert(key.clone()) {
+impl<K: Eq + Hash + Clone, V> Recent<K, V> {
+    fn add(&mut self, key: K, value: V) {
+        if self.known.insert(key.clone(), value).is_none() {
             self.order.push_back(key);
             if self.order.len() > KEEP
                 && let Some(oldest) = self.order.pop_front()
             {
-                self.set.remove(&oldest);
+                self.known.remove(&oldest);
             }
         }
     }
@@ -92,7 +95,7 @@ impl StepLease {
 
     /// Gives the step up as done: a record of it that comes later has nothing to do.
     pub(crate) fn done(self) {
-        self.leases.state.lock().done.add(self.key.clone());
+        self.leases.state.lock().done.add(self.key.clone(), ());
     }
 }
 
@@ -162,35 +165,41 @@ impl StepLeases {
 
     /// A step is about to be published here for the first time, so it has no rows yet.
     pub(crate) fn publishing(&self, run: &str, step: u32) {
-        self.state.lock().fresh.add((run.into(), step));
+        self.state.lock().fresh.add((run.into(), step), ());
     }
 
     /// Whether a step was published here and is seen for the first time.
     pub(crate) fn is_fresh(&self, run: &str, step: u32) -> bool {
-        self.state.lock().fresh.set.remove(&(run.into(), step))
+        let known = self.state.lock().fresh.known.remove(&(run.into(), step));
+        known.is_some()
     }
 
     /// The first call of the model in a step is reserved.
     pub(crate) fn reserved(&self, run: &str, step: u32) {
-        self.state.lock().reserved.add((run.into(), step));
+        let now = Instant::now();
+        self.state.lock().reserved.add((run.into(), step), now);
     }
 
-    /// Whether it is, as far as this process knows. The second answer is no.
+    /// Whether it was just now, as far as this process knows. The second answer is no.
     pub(crate) fn is_reserved(&self, run: &str, step: u32) -> bool {
-        let mut state = self.state.lock();
-        state.reserved.set.remove(&(run.into(), step))
+        let since = self.state.lock().reserved.known.remove(&(run.into(), step));
+        since.is_some_and(|since| since.elapsed() < FRESH)
     }
 
     /// Whether a step was done here.
     pub(crate) fn is_done(&self, run: &str, step: u32) -> bool {
-        self.state.lock().done.set.contains(&(run.into(), step))
+        self.state
+            .lock()
+            .done
+            .known
+            .contains_key(&(run.into(), step))
     }
 
     /// Whether all steps of a run before this one were done here.
     pub(crate) fn are_done(&self, run: &str, step: u32) -> bool {
         let run: Arc<str> = run.into();
         let state = self.state.lock();
-        (1..step).all(|earlier| state.done.set.contains(&(run.clone(), earlier)))
+        (1..step).all(|earlier| state.done.known.contains_key(&(run.clone(), earlier)))
     }
 
     /// No step counts as new, reserved or done any more.
@@ -284,13 +293,16 @@ mod tests {
         assert!(!leases.is_fresh("r", 3) && !leases.is_reserved("r", 3));
     }
 
-    #[test]
-    fn a_step_counts_as_reserved_once() {
+    #[tokio::test(start_paused = true)]
+    async fn a_step_counts_as_reserved_once_and_for_a_moment() {
         let leases = StepLeases::default();
         leases.reserved("r", 2);
         assert!(!leases.is_reserved("r", 3) && !leases.is_reserved("s", 2));
         assert!(leases.is_reserved("r", 2));
         assert!(!leases.is_reserved("r", 2));
+        leases.reserved("r", 3);
+        tokio::time::advance(FRESH).await;
+        assert!(!leases.is_reserved("r", 3), "its record waited");
     }
 
     #[test]

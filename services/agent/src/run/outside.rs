@@ -62,6 +62,7 @@ pub(crate) async fn reserve(
         bounds,
         day,
         waits: false,
+        ahead: false,
     };
     let ledger = agent.ledger().await?;
     let over = ledger.reserve(&named(cx, call), &next, now).await?;

@@ -11,6 +11,7 @@ use crate::engine::decision::{Decision, Observation, Usage};
 use crate::engine::guards::ladder;
 use crate::engine::trace::{Entries, Left, Stopped, Stored};
 use crate::error::Stop;
+use crate::store::CallKind;
 
 impl StepExecution {
     /// Most steps that the run may take: as its question says, else as the settings do.
@@ -47,6 +48,9 @@ impl StepExecution {
         (reason, why): (Reason, &str),
     ) -> Result<(), Stop> {
         self.recorded().await?;
+        if decision.is_none() && self.asks.models == 0 {
+            self.free(CallKind::Model).await?;
+        }
         self.keep_notes().await?;
         self.send_unsent().await;
         let action = decision.map(Decision::action_name).unwrap_or_default();

@@ -353,6 +353,7 @@ impl Asker<'_> {
             expires_ms: deadline.saturating_add(GRACE_MS),
             day,
             waits: false,
+            ahead: false,
         };
         let ledger = self.agent.ledger().await?;
         match ledger.reserve(&self.call, &next, clock::millis()).await? {

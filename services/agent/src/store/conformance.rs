@@ -471,6 +471,8 @@ macro_rules! suite {
                 a_decision_reserves_for_the_call_that_it_chose,
                 an_observation_reserves_for_the_next_step,
                 the_end_of_a_run_frees_what_is_reserved_for_later_steps,
+                what_is_reserved_ahead_is_not_held_for_long,
+                a_call_that_was_freed_is_reserved_and_counted_anew,
                 usage_is_summed_up_by_name_and_day,
                 line_106_sessions_are_summed_up_exactly,
                 calls_that_are_counted_together_are_summed_up_as_one_by_one,

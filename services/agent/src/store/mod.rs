@@ -442,14 +442,21 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
 
     /// Reserves what a call is likely to take, unless it is beyond a bound together with what was used and what is reserved for
     /// others: then nothing is, and it is said why. What was said of a call stands, unless it waits for the others: who takes its
-    /// step up again hears the same. What is reserved ends with the call, with its run, or when it expires. The end of a run counts an
-    /// open call as what was reserved for it, but for one of a step after its last: nobody began that.
+    /// step up again hears the same, but for what was reserved ahead and has expired. What is reserved ends with the call, with its
+    /// run, or when it expires. The end of a run counts an open call as what was reserved for it, but for one of a step after its last:
+    /// nobody began that.
     async fn reserve(
         &self,
         call: &Call,
         next: &Reservation,
         now_ms: i64,
     ) -> Result<Option<Exhausted>, StorageError>;
+
+    /// A call that was reserved ahead is under way: it is reserved until then.
+    async fn renew(&self, call: &Call, expires_ms: i64) -> Result<(), StorageError>;
+
+    /// A call that was reserved ahead is not made: nothing is reserved for it, and it can be reserved and counted as if it never was.
+    async fn free(&self, call: &Call) -> Result<(), StorageError>;
 
     /// Counts what a call took, once. In a workspace that has ended nothing is.
     async fn settle(

@@ -497,6 +497,17 @@ impl LedgerStore for SqliteLedger {
         write.await
     }
 
+    async fn renew(&self, call: &Call, expires_ms: i64) -> Result<(), StorageError> {
+        let call = call.clone();
+        let write = self.db.write(move |tx| usage::renew(tx, &call, expires_ms));
+        write.await
+    }
+
+    async fn free(&self, call: &Call) -> Result<(), StorageError> {
+        let call = call.clone();
+        self.db.write(move |tx| usage::free(tx, &call)).await
+    }
+
     async fn settle(
         &self,
         run: &RunKey,

@@ -91,6 +91,9 @@ pub struct Reservation {
     pub day: String,
     /// It is asked for again where only what is reserved for others stands in the way: such a refusal is not noted.
     pub waits: bool,
+    /// It is committed with what comes before the call, which may never be made: then `LedgerStore::free` ends it. Whoever reserves the
+    /// call again, once it begins, makes the reservation last as long as its own.
+    pub ahead: bool,
 }
 
 /// What a call took.

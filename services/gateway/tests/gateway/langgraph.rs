@@ -5,7 +5,7 @@ use tg_gateway::AuthMode;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use crate::agents::{BUSY, THREAD};
+use crate::played_sessions::{BUSY, THREAD};
 use crate::world::{BOUND, World};
 
 fn run(assistant: &str) -> Value {

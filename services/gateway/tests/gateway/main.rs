@@ -23,6 +23,7 @@ mod offered;
 mod openai;
 mod operations;
 mod pace;
+mod played_sessions;
 mod rag;
 mod receiving;
 mod rejoined;

@@ -10,8 +10,8 @@ use tg_schemas::operations::{ALL, FailureCode, Meta};
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use crate::agents::FAILS;
 use crate::audit::kept;
+use crate::played_sessions::FAILS;
 use crate::world::{BOUND, World};
 
 /// A key, and whether it has a capability in the workspace `acme`.

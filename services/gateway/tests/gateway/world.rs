@@ -12,9 +12,9 @@ use tg_testkit::fakes::Played;
 use tg_testkit::place::Place;
 use tg_testkit::socket::Socket;
 
-use crate::agents::sessions;
 use crate::fakes::*;
 use crate::openai::{chats, totals};
+use crate::played_sessions::sessions;
 use crate::runs::runs;
 
 /// Longest wait for anything.

@@ -62,14 +62,14 @@ impl Agents {
     pub(crate) fn new(
         catalogue: Arc<Catalogue>,
         levels: Levels,
-        (store, turns): (Arc<LeasedStore<SqliteSessions>>, Arc<Turns>),
+        (store, turns, pasts): (Arc<LeasedStore<SqliteSessions>>, Arc<Turns>, Arc<Pasts>),
         options: &Options,
     ) -> Arc<Self> {
         Arc::new(Self {
             catalogue,
             store,
             turns,
-            pasts: Pasts::new(),
+            pasts,
             levels,
             trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
             credentials: options.credentials.clone(),
@@ -105,7 +105,7 @@ mod tests {
         let served = served(&Agents::new(
             Arc::default(),
             Levels::default(),
-            (store, Turns::new(1)),
+            (store, Turns::new(1), Pasts::new()),
             &Options::default(),
         ));
         let declared = ALL.iter().filter(|meta| meta.service == SESSIONS);

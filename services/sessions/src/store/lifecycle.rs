@@ -13,7 +13,7 @@ impl WorkspaceStore for SqliteSessions {
     }
 
     async fn purge(&self, key: &WorkspaceKey, _: &WorkspaceTombstone) -> Result<(), Error> {
-        Ok(self.files().remove(key.as_str()).await?)
+        Ok(self.purge_whole(key).await?)
     }
 
     fn known_config(&self) -> &dyn KnownConfig {

@@ -24,7 +24,7 @@ pub use record::{
 };
 pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
 /// The adapter that is used.
-pub use sqlite::{ONE_WORKSPACE, SqliteSessions, file_name};
+pub use sqlite::{ONE_WORKSPACE, Purged, SqliteSessions, file_name};
 
 use crate::engine::cursor::Key;
 
@@ -162,8 +162,8 @@ pub trait SessionStore: Send + Sync + 'static {
         bytes: usize,
     ) -> Result<Vec<Message>, StorageError>;
 
-    /// The last messages between two numbers that no summary replaced, with no more bytes of text than `bytes`, the oldest
-    /// first. What they used is left out.
+    /// The last messages between two numbers that no summary replaced, the oldest first, with no more than `bytes` of text and of
+    /// calls of tools. What they used is left out.
     ///
     /// # Errors
     /// The store failed.

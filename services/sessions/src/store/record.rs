@@ -161,11 +161,16 @@ pub struct Message {
 }
 
 impl Message {
-    /// Bytes of what it says.
+    /// Bytes of what it says, and of what its request is answered beside that.
     pub fn bytes(&self) -> usize {
+        self.said_bytes() + self.result.as_ref().map_or(0, String::len)
+    }
+
+    /// Bytes of what it says: its text, and the tools that it calls.
+    pub fn said_bytes(&self) -> usize {
         let call = |call: &ToolCall| call.name.len() + call.arguments.len();
         let calls: usize = self.tool_calls.iter().map(call).sum();
-        self.content.len() + calls + self.result.as_ref().map_or(0, String::len)
+        self.content.len() + calls
     }
 }
 

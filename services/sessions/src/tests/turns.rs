@@ -1,19 +1,23 @@
 //! Turns of sessions: what the agent is told, what is kept, and the order in which they follow.
 
+use std::sync::Arc;
 use std::task::Poll;
 
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{AgentResponse, LoopRecord};
 use tg_schemas::operations::{
-    CreateSession, DeleteSession, ListMessages, NewSession, SendMessage, Session, SessionMessage,
-    WhichMessages,
+    CreateSession, DeleteSession, ListMessages, NewSession, SESSIONS as TOPIC, SendMessage,
+    Session, SessionMessage, WhichMessages,
 };
 use tg_testkit::fakes::Play;
+use tg_testkit::faults::FaultyBus;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
 use super::world::{TRACE, World, code, fails, one, part, said, sent};
 
+/// A user whose name is found nowhere by chance.
+const USER: &str = "bob-4711";
 /// Sessions that have turns, and those that have them at the same time: no more turns wait than a workspace lets wait.
 const SESSIONS: usize = 500;
 const WAVE: usize = 100;
@@ -235,15 +239,28 @@ async fn the_last_calls_travel_with_their_session(place: Place) {
     assert_eq!(windows, [vec![], vec!["one"], vec!["one", "two"], vec![]]);
     let count = |id: &str| asked.iter().filter(|one| one.conversation_id == id).count();
     assert_eq!((count(&session.id), count(&other.id)), (3, 1));
-    // 129: the agent is not told who asks.
-    for one in &asked {
-        let told = serde_json::to_string(one).unwrap();
-        assert!(!told.contains("bob"), "{told}");
-    }
     // In another process, too.
     let world = world.again(&place).await;
     world.send(&session, "four").await.unwrap();
     assert_eq!(world.asked()[0].loop_window.len(), 3);
+}
+
+/// Line 129: neither what the agent is asked nor anything that has a name on the bus says whose session it is.
+async fn line_129_no_question_and_no_queue_names_the_user(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
+    let world = World::start_over(Arc::new(bus.clone())).await;
+    let session = world.session("zoe", USER).await;
+    for text in ["one", "two"] {
+        world.send(&session, text).await.unwrap();
+    }
+    let asked = world.asked();
+    assert_eq!(asked.len(), 2);
+    let bodies = asked.iter().map(|one| serde_json::to_string(one).unwrap());
+    let names = bus.names();
+    assert!(names.iter().any(|name| name.contains(TOPIC)), "{names:?}");
+    for told in bodies.chain(names) {
+        assert!(!told.contains(USER), "{told}");
+    }
 }
 
 async fn line_130_a_request_that_comes_twice_is_one_turn(place: Place) {
@@ -299,6 +316,7 @@ on_both_buses!(
     line_043_turns_of_a_session_do_not_mix,
     line_043_turns_of_many_sessions_do_not_mix,
     the_last_calls_travel_with_their_session,
+    line_129_no_question_and_no_queue_names_the_user,
     line_130_a_request_that_comes_twice_is_one_turn,
     a_message_has_its_bounds,
 );

@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tg_mesh::{Answer, Ask, Cx, Deadline, Processor};
+use tg_mesh::{Answer, Ask, Bus, Cx, Deadline, Processor};
 use tg_schemas::msg::{
     AgentRequest, AgentResponse, AnswerCost, ChatCompletionRequest, ChatUsage, OperationRequest,
     OperationResponse,
@@ -118,12 +118,17 @@ impl World {
     ) -> Self {
         let dir = described();
         files(dir.path());
-        Self::over(place, dir, retrieves, |_| {}).await
+        Self::over(place.connect().await, dir, retrieves, |_| {}).await
     }
 
     /// The same with other options.
     pub(super) async fn start_bounded(place: &Place, more: impl FnOnce(&mut Options)) -> Self {
-        Self::over(place, described(), false, more).await
+        Self::over(place.connect().await, described(), false, more).await
+    }
+
+    /// The same as [`World::start`] over a bus.
+    pub(super) async fn start_over(bus: Arc<dyn Bus>) -> Self {
+        Self::over(bus, described(), false, |_| {}).await
     }
 
     /// The same system after its process ended and another one began: what is kept is there, and no answer that was sent.
@@ -131,11 +136,12 @@ impl World {
         let Self { flow, dir, .. } = self;
         flow.mesh.stop(Duration::from_secs(1)).await;
         drop(flow);
-        Self::over(&place.another().await, dir, false, |_| {}).await
+        let place = place.another().await;
+        Self::over(place.connect().await, dir, false, |_| {}).await
     }
 
     async fn over(
-        place: &Place,
+        bus: Arc<dyn Bus>,
         dir: TempDir,
         retrieves: bool,
         more: impl FnOnce(&mut Options),
@@ -183,7 +189,7 @@ impl World {
         };
         let mut wiring: Vec<Wiring> = around::WIRING.to_vec();
         wiring.push(("agent-manager", &[("request", Class::Request, "agent")]));
-        let flow = TestFlow::start(place, config, &wiring, host).await;
+        let flow = TestFlow::start_on(bus, config, &wiring, json!({}), host).await;
         let world = Self {
             flow,
             agent,

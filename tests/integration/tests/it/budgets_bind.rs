@@ -54,8 +54,7 @@ async fn a_workspace_has_one_budget(bus: Bus) -> Result<()> {
         let (status, answer) = answer?;
         ensure!(status == 200, "{answer}");
         let text = answer["answer"].as_str().context("an answer")?;
-        let why = "Stopped by the budget of its workspace for the day (tokens): ";
-        ensure!(text.starts_with(why), "{text}");
+        ensure!(text.starts_with(WHY), "{text}");
         ensure!(
             answer["stopped"] == true && answer["finish_reason"] == "budget",
             "{answer}"
@@ -103,7 +102,7 @@ async fn a_workspace_has_one_budget(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-/// Sums come in pages.
+/// Sums come in pages, and those by model and by day are of the same runs.
 async fn usage_is_listed(bus: Bus) -> Result<()> {
     let model = ScriptedModel::start(adding()).await?;
     let node = bus.broker().await?;
@@ -131,6 +130,21 @@ async fn usage_is_listed(bus: Bus) -> Result<()> {
         }
     }
     ensure!(whole.len() == 3 && listed == whole, "{listed:?} {whole:?}");
+    let total = |sums: &[Value]| sums.iter().map(tokens).sum::<i64>();
+    let models = used(&url, "model").await?;
+    ensure!(
+        models.len() == 1 && models[0]["name"] == "scripted",
+        "{models:?}"
+    );
+    let days = used(&url, "day").await?;
+    let day = days.first().and_then(|day| day["name"].as_str());
+    let day = day.context("a day")?;
+    ensure!(total(&models) == total(&whole), "{models:?} {whole:?}");
+    ensure!(total(&days) == total(&whole), "{days:?} {whole:?}");
+    let since = ["show-usage", "--by", "day", "--since", day];
+    tg(&url, &since).await?.expect(day)?;
+    let before = ["show-usage", "--by", "day", "--until", "2000-01-01"];
+    tg(&url, &before).await?.expect("Nothing was used.")?;
     Ok(())
 }
 
@@ -244,7 +258,24 @@ async fn each_budget_binds(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-/// A chat over `/v1`: its status, the seconds of `Retry-After`, and what was answered.
+/// How the workspace of these tests says that its budget is used up.
+const WHY: &str = "Stopped by the budget of its workspace for the day (tokens): ";
+
+/// What an endpoint answers: its status, the seconds of `Retry-After`, and the body.
+async fn asked(url: &str, path: &str, body: &Value) -> Result<(u16, Option<u64>, Value)> {
+    let asked = tg_testkit::process::client()?
+        .post(format!("{url}{path}"))
+        .header("X-Error-Status", "true")
+        .header("SPASS-User-Id", "ann")
+        .json(body)
+        .send()
+        .await?;
+    let pause = asked.headers().get("retry-after");
+    let pause = pause.and_then(|pause| pause.to_str().ok()?.parse().ok());
+    Ok((asked.status().as_u16(), pause, asked.json().await?))
+}
+
+/// A chat over `/v1`.
 async fn chat(url: &str) -> Result<(u16, Option<u64>, Value)> {
     chat_of(url, None).await
 }
@@ -255,14 +286,97 @@ async fn chat_of(url: &str, max_tokens: Option<i64>) -> Result<(u16, Option<u64>
     if let Some(most) = max_tokens {
         body["max_tokens"] = json!(most);
     }
-    let asked = tg_testkit::process::client()?
-        .post(format!("{url}v1/chat/completions"))
-        .json(&body)
-        .send()
-        .await?;
-    let pause = asked.headers().get("retry-after");
-    let pause = pause.and_then(|pause| pause.to_str().ok()?.parse().ok());
-    Ok((asked.status().as_u16(), pause, asked.json().await?))
+    asked(url, "v1/chat/completions", &body).await
+}
+
+/// An endpoint refuses a call for the budget, and names a pause.
+fn refused(status: u16, pause: Option<u64>, told: &Value) -> Result<()> {
+    ensure!(status == 429 && pause.is_some(), "{status}: {told}");
+    let text = told["error"]["message"].as_str().unwrap_or_default();
+    ensure!(text.starts_with(WHY), "{told}");
+    Ok(())
+}
+
+/// The budget is used up for each endpoint that asks a model or the agent. Their questions are longer than the chats that used it up, so
+/// that what is left is too little for each.
+async fn each_endpoint_is_refused(url: &str) -> Result<()> {
+    let text = "Say something. ".repeat(20);
+    let turns = json!([{"role": "user", "content": text}]);
+    for (path, body) in [
+        (
+            "v1/chat/completions",
+            json!({"model": "scripted", "messages": turns}),
+        ),
+        (
+            "v1/completions",
+            json!({"model": "scripted", "prompt": text}),
+        ),
+        (
+            "v1/messages",
+            json!({"model": "scripted", "max_tokens": 1_000, "messages": turns}),
+        ),
+        ("v1/responses", json!({"model": "scripted", "input": text})),
+        (
+            "api/v1/flow/default/service/text-completion",
+            json!({"system": "", "prompt": text}),
+        ),
+        (
+            "api/v1/flow/default/service/graph-rag",
+            json!({"query": text}),
+        ),
+        (
+            "api/v1/flow/default/service/document-rag",
+            json!({"query": text}),
+        ),
+    ] {
+        let (status, pause, told) = asked(url, path, &body).await?;
+        refused(status, pause, &told).context(path)?;
+    }
+    let call = |tool: &str, arguments: Value| {
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}})
+    };
+    let run = json!({"assistant_id": "concise-de", "input": {"messages": turns}});
+    // These answer with status 200; the first two say besides how the run ended.
+    for (at, (path, body, answer)) in [
+        (
+            "api/v1/flow/default/service/agent",
+            json!({"question": text}),
+            "/answer",
+        ),
+        (
+            "a1/agents/concise-de/chat",
+            json!({"message": text}),
+            "/content",
+        ),
+        ("langgraph/runs/wait", run, "/messages/1/content"),
+        (
+            "mcp",
+            call("ask_agent", json!({"question": text})),
+            "/result/content/0/text",
+        ),
+        (
+            "mcp",
+            call("graph_rag", json!({"query": text})),
+            "/result/content/0/text",
+        ),
+        (
+            "mcp",
+            call("document_rag", json!({"query": text})),
+            "/result/content/0/text",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (status, _, told) = asked(url, path, &body).await?;
+        let answer = told.pointer(answer).and_then(Value::as_str);
+        let is_why = answer.is_some_and(|answer| answer.starts_with(WHY));
+        ensure!(status == 200 && is_why, "{path}: {status}: {told}");
+        let is_stopped = told["stopped"] == true && told["finish_reason"] == "budget";
+        ensure!(at > 1 || is_stopped, "{path}: {told}");
+    }
+    Ok(())
 }
 
 /// What is asked without the agent shares the budget with runs, and the refusal says when to ask again.
@@ -279,13 +393,6 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
         .ready()
         .await?;
     let url = server.url();
-    let why = "Stopped by the budget of its workspace for the day (tokens): ";
-    let refused = |status: u16, pause: Option<u64>, told: &Value| {
-        ensure!(status == 429 && pause.is_some(), "{status}: {told}");
-        let text = told["error"]["message"].as_str().unwrap_or_default();
-        ensure!(text.starts_with(why), "{told}");
-        Ok(())
-    };
     for answer in join_all((0..RUNS).map(|_| chat(&url))).await {
         let (status, pause, told) = answer?;
         if status != 200 {
@@ -304,21 +411,7 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
         ensure!(asked < 500, "none is refused");
     }
     let before = model.count();
-    let path = "api/v1/flow/default/service/agent";
-    let (status, answer) = post(&url, path, json!({"question": "And you?"})).await?;
-    ensure!(
-        status == 200 && answer["finish_reason"] == "budget",
-        "{answer}"
-    );
-    let prompt = json!({"system": "", "prompt": "Say something. ".repeat(20)});
-    let asked = tg_testkit::process::client()?
-        .post(format!("{url}api/v1/flow/default/service/text-completion"))
-        .header("X-Error-Status", "true")
-        .json(&prompt)
-        .send()
-        .await?;
-    ensure!(asked.headers().contains_key("retry-after"), "{asked:?}");
-    refused(asked.status().as_u16(), Some(1), &asked.json().await?)?;
+    each_endpoint_is_refused(&url).await?;
     ensure!(model.count() == before, "a model was asked");
     let all = used(&url, "workspace").await?;
     let calls = all[0]["model_calls"].as_i64().context("calls")?;

@@ -15,6 +15,9 @@ use crate::world::{Bus, launch, post};
 const WHY: &str = "Stopped by loop detection (generic_repeat): 'calculator' was called 20 times with the same arguments; \
                    the loop is broken";
 
+/// An agent of a file that may take more steps than a guard lets it go in circles.
+const AGENT: &str = "name: looper\nmodel: scripted\ntools: [calculator]\nmax_iterations: 40\n";
+
 /// Everything is there by then.
 const BOUND: Duration = Duration::from_secs(120);
 
@@ -26,8 +29,14 @@ fn looping() -> Vec<Rule> {
 async fn a_loop_is_stopped_and_explained(bus: Bus) -> Result<()> {
     let model = ScriptedModel::start(looping()).await?;
     let node = bus.broker().await?;
+    let agents = tempfile::tempdir()?;
+    std::fs::write(agents.path().join("looper.yaml"), AGENT)?;
     let server = launch(&model, node.as_ref())
         .env("THREADGRAPH_AGENT__MAX_ITERATIONS", "40")
+        .env(
+            "THREADGRAPH_SESSIONS__AGENTS_DIR",
+            agents.path().to_string_lossy(),
+        )
         .ready()
         .await?;
     let url = server.url();
@@ -85,7 +94,19 @@ async fn a_loop_is_stopped_and_explained(bus: Bus) -> Result<()> {
         let labels = format!("detector=\"generic_repeat\",rung=\"{rung}\"");
         ensure!(metrics.contains(&labels), "{labels}");
     }
+    line_093_an_agent_of_a_file_answers_so(&url).await?;
     why_names_it(&url).await
+}
+
+/// Over `/a1` a run that a guard stopped is an answer of status 200 that says so.
+async fn line_093_an_agent_of_a_file_answers_so(url: &str) -> Result<()> {
+    let chat = "a1/agents/looper/chat";
+    let (status, told) = post(url, chat, json!({"message": "How much is it?"})).await?;
+    ensure!(status == 200 && told["stopped"] == true, "{status}: {told}");
+    let text = told["content"].as_str().context("an answer")?;
+    ensure!(text.lines().next() == Some(WHY), "{text}");
+    ensure!(told["finish_reason"] == "loop", "{told}");
+    Ok(())
 }
 
 /// `tg why --run` says of a run that went in circles what the trace says.

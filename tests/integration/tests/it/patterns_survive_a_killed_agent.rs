@@ -1,7 +1,8 @@
 //! `kill -9` of the agent after each frame of a run that plans, of one with subagents, and of one that gives a graph of tasks to
-//! other agents: its successor goes on, and there is one answer. What subagents found, and the chain of the trace, is there once.
-//! When the service of models or of tools is killed instead, the agent asks its successor, and there is one answer as well. When
-//! the graph, documents or configuration are, a run ends once: in its answer, or in a clear error.
+//! other agents: its successor goes on, and there is one answer. What subagents found, and the chain of the trace, is there once,
+//! and no subagent that was done begins again. When the service of models, of prompts or of tools is killed instead, the agent asks
+//! its successor, and there is one answer as well. When the graph, documents, configuration, flows or users are, a run ends once: in
+//! its answer, or in a clear error.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,11 +25,16 @@ const BOUND: Duration = Duration::from_secs(60);
 const EACH: usize = 8;
 const MOST: usize = 200;
 /// Whatever of these is killed, a run ends in its answer.
-const ANSWERED: [&str; 3] = ["agent", "llm", "tool"];
+const ANSWERED: [&str; 4] = ["agent", "llm", "prompt", "tool"];
 /// How a question begins that is answered by a graph of tasks.
 const GRAPH: &str = "Dispatch it:";
 /// How long a trace may lag behind its answer.
 const LAG: Duration = Duration::from_secs(60);
+
+/// The goals of the subagents of a run. Tasks of a graph begin with the same words.
+fn goals(nonce: &str) -> [String; 3] {
+    ["a", "b", "c"].map(|part| format!("What is it? {nonce}-{part}"))
+}
 
 /// A model that plans two steps side by side and one after both, splits into two goals, and otherwise is that of two steps.
 fn model() -> Vec<Rule> {
@@ -42,8 +48,7 @@ fn model() -> Vec<Rule> {
         }),
         Rule::computed(about("## Goals wanted"), |prompt| {
             let nonce = nonce_of(prompt).unwrap_or_default();
-            let goals = ["a", "b", "c"].map(|part| format!("What is it? {nonce}-{part}"));
-            Reply::text(json!(goals).to_string())
+            Reply::text(json!(goals(nonce)).to_string())
         }),
         Rule::computed(about("## Answer from"), |prompt| {
             // The question stands at the end.
@@ -126,7 +131,7 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
     rest.wait_ready().await?;
     let socket = Socket::connect(&rest.url(), "").await?;
     configured(&socket).await?;
-    let mut sessions = Vec::new();
+    let (mut sessions, mut found) = (Vec::new(), 0);
     for step in (0..).step_by(if is_own { 1 } else { EACH }) {
         ensure!(step <= MOST, "no run was over before a kill");
         let nonce = format!("nonce-{step}");
@@ -142,6 +147,8 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
             frames.push(frame);
         }
         let over = frames.last().is_some_and(|frame| frame["complete"] == true);
+        let done = done(&frames, &nonce);
+        found += done.len();
         process.kill9().await?;
         process = launch.clone().spawn().await?;
         if !over {
@@ -160,6 +167,7 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
             )
         };
         nothing_twice(&frames).with_context(told)?;
+        begun_once(&model, &done).with_context(told)?;
         let failure = failure(&frames);
         match &failure {
             Some(message) => {
@@ -185,6 +193,10 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
         }
         rest.wait_ready().await?;
     }
+    ensure!(
+        found > 0 || pattern == "plan-then-execute",
+        "no subagent was done before a kill"
+    );
     let end = tokio::time::Instant::now() + LAG;
     while let Err(why) = chains(&socket).await? {
         ensure!(tokio::time::Instant::now() < end, "{why}");
@@ -228,6 +240,36 @@ fn nothing_twice(frames: &[Value]) -> Result<()> {
     Ok(())
 }
 
+/// The goals of a run of which an entity says what was found.
+fn done(frames: &[Value], nonce: &str) -> Vec<String> {
+    let told: Vec<String> = frames.iter().map(Value::to_string).collect();
+    let is_done = |goal: &String| {
+        let label = format!("Finding: {goal}");
+        told.iter().any(|frame| frame.contains(&label))
+    };
+    goals(nonce).into_iter().filter(is_done).collect()
+}
+
+/// The model was asked once for the first step of each of these goals.
+fn begun_once(model: &ScriptedModel, goals: &[String]) -> Result<()> {
+    let calls = model.calls();
+    for goal in goals {
+        let first = calls.iter().filter(|call| begins(&call.body, goal));
+        let first = first.count();
+        ensure!(first == 1, "{goal}: begun {first} times");
+    }
+    Ok(())
+}
+
+/// Whether a model is asked for the first step of a goal: nothing was observed yet.
+fn begins(body: &Value, goal: &str) -> bool {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let texts: Vec<&str> = messages.filter_map(|one| one["content"].as_str()).collect();
+    let prompt = texts.join("\n");
+    let observed = prompt.lines().any(|line| line.starts_with("Observation:"));
+    prompt.contains(goal) && !observed && !prompt.contains("## Answer from")
+}
+
 #[tokio::test]
 async fn a_plan() -> Result<()> {
     killed_after_each_frame("plan-then-execute", "What is it?", 10).await
@@ -249,6 +291,16 @@ async fn subagents_whose_model_dies() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_plan_whose_prompts_die() -> Result<()> {
+    killed("prompt", ("plan-then-execute", "What is it?"), 0).await
+}
+
+#[tokio::test]
+async fn subagents_whose_prompts_die() -> Result<()> {
+    killed("prompt", ("supervisor", "What is it?"), 0).await
+}
+
+#[tokio::test]
 async fn a_plan_whose_tools_die() -> Result<()> {
     killed("tool", ("plan-then-execute", "What is it?"), 0).await
 }
@@ -258,7 +310,7 @@ async fn subagents_whose_tools_die() -> Result<()> {
     killed("tool", ("supervisor", "What is it?"), 0).await
 }
 
-/// The services that a run needs beside its model and tools; each is killed and started many times.
+/// The services around a run, beside its model, prompts and tools; each is killed and started many times.
 mod alone {
     use anyhow::Result;
 
@@ -293,6 +345,26 @@ mod alone {
     #[tokio::test]
     async fn subagents_whose_configuration_dies() -> Result<()> {
         super::killed("config", SUBAGENTS, 0).await
+    }
+
+    #[tokio::test]
+    async fn a_plan_whose_flows_die() -> Result<()> {
+        super::killed("flow", PLAN, 0).await
+    }
+
+    #[tokio::test]
+    async fn subagents_whose_flows_die() -> Result<()> {
+        super::killed("flow", SUBAGENTS, 0).await
+    }
+
+    #[tokio::test]
+    async fn a_plan_whose_users_die() -> Result<()> {
+        super::killed("iam", PLAN, 0).await
+    }
+
+    #[tokio::test]
+    async fn subagents_whose_users_die() -> Result<()> {
+        super::killed("iam", SUBAGENTS, 0).await
     }
 }
 

@@ -233,6 +233,7 @@ async fn a_run_waits_for_what_others_have_reserved(place: Place) {
         expires_ms: now + 2000,
         day: "2026-11-29".into(),
         waits: false,
+        ahead: false,
     };
     let call = Call {
         run: "other".into(),
@@ -359,6 +360,7 @@ fn reserved(step: u32) -> (Call, Reservation) {
         expires_ms: clock::millis() + 600_000,
         day: "2026-11-29".into(),
         waits: true,
+        ahead: true,
     };
     let call = Call {
         run: RUN.into(),
@@ -406,23 +408,57 @@ async fn a_call_that_was_reserved_before_a_death_counts_once(place: Place) {
     assert_eq!(used(&world, Scope::Run).await[0].1[..3], [2, 1, 120]);
 }
 
-/// A step ends before it asks the model, for which the step before has reserved.
+/// A step ends before it asks the model, for which the step before has reserved: in the same process, in another one, and with the
+/// best that the run has.
 async fn what_is_reserved_and_not_asked_is_free_again(place: Place) {
-    let world = world(&place, r#"{"tokens": 100000}"#, ADD).await;
-    let most = world.agent.options.max_iterations;
-    let step = most + 1;
-    let (call, next) = reserved(step);
-    assert_eq!(world.ledger.reserve(&call, &next, 1).await.unwrap(), None);
-    world.agent.leases.reserved(RUN, step);
-    let taken = vec![AgentRunStep::default(); usize::try_from(most).unwrap()];
-    let late = AgentRun {
-        history: taken,
-        ..run(i64::from(step), false)
+    for (same, own) in [(true, false), (false, false), (false, true)] {
+        let world = world(&place.another().await, r#"{"tokens": 100000}"#, ADD).await;
+        let most = world.agent.options.max_iterations;
+        let step = most + 1;
+        let (call, next) = reserved(step);
+        assert_eq!(world.ledger.reserve(&call, &next, 1).await.unwrap(), None);
+        if same {
+            world.agent.leases.reserved(RUN, step);
+        }
+        let taken = vec![AgentRunStep::default(); usize::try_from(most).unwrap()];
+        let late = AgentRun {
+            history: taken,
+            max_iterations: if own { i64::from(most) } else { 0 },
+            ..run(i64::from(step), false)
+        };
+        let chunks = continued(&world, died(late, Vec::new(), 0)).await;
+        let last = chunks.last().expect("an end");
+        assert_eq!((last.stopped, last.error.is_none()), (own, own));
+        over(&world, RUN).await;
+        assert!(used(&world, Scope::Run).await.is_empty(), "{same} {own}");
+    }
+}
+
+/// Whoever leaves while the model says nothing yet pays what the step before has reserved.
+async fn a_call_that_is_left_counts_as_the_step_before_reserved_it(place: Place) {
+    let config = rows();
+    config.put("agent", "budget", r#"{"tokens": 100000}"#);
+    let script = [Say::Text(ADD), Say::Hang("")];
+    let world = World::among(&place, script, config, Vec::new()).await;
+    let mut answer = world.ask(&question("q", false));
+    answer.next().await.unwrap().unwrap();
+    tokio::time::timeout(SOON, world.model.hanging.notified())
+        .await
+        .expect("the model is asked again");
+    drop(answer);
+    assert_eq!(world.ended().await, "cancelled");
+    let left = async {
+        loop {
+            let runs = used(&world, Scope::Run).await;
+            match runs.first() {
+                Some((_, [2, 1, tokens, _])) if *tokens > 110 => break,
+                _ => tokio::time::sleep(LOOK).await,
+            }
+        }
     };
-    let chunks = continued(&world, died(late, Vec::new(), 0)).await;
-    assert!(chunks.last().expect("an end").error.is_some());
-    over(&world, RUN).await;
-    assert_eq!(used(&world, Scope::Run).await, [(RUN.to_owned(), [0; 4])]);
+    tokio::time::timeout(SOON, left)
+        .await
+        .expect("the call counts");
 }
 
 /// A run that ends by its iterations has reserved no call that it does not make.
@@ -490,6 +526,7 @@ tg_testkit::on_both_buses!(
     a_step_taken_up_again_counts_once,
     a_call_that_was_reserved_before_a_death_counts_once,
     what_is_reserved_and_not_asked_is_free_again,
+    a_call_that_is_left_counts_as_the_step_before_reserved_it,
     the_last_iteration_reserves_for_no_other,
     tokens,
     a_row_that_changes_binds_the_next_run,

@@ -204,6 +204,7 @@ pub(super) async fn calls_that_are_counted_together_are_summed_up_as_one_by_one(
         expires_ms: 1000,
         day: "2026-11-27".into(),
         waits: false,
+        ahead: false,
     };
     let fits = async |nth: u32, tokens| {
         let call = counted(nth, "key:b", 0).call;

@@ -192,6 +192,7 @@ pub(super) async fn why_a_budget_stopped_a_run_is_known(store: Store) {
             expires_ms: 1_000_000,
             day: "2026-11-27".into(),
             waits: false,
+            ahead: false,
         };
         let call = Call {
             run: run.into(),

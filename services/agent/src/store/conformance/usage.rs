@@ -57,6 +57,7 @@ pub(super) fn reservation(run: &str, count: u64, bounds: Vec<Bound>) -> Reservat
         expires_ms: 1000,
         day: "2026-11-27".into(),
         waits: false,
+        ahead: false,
     }
 }
 

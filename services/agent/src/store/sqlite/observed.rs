@@ -86,6 +86,7 @@ mod tests {
             expires_ms: 1000,
             day: "2026-11-27".into(),
             waits: false,
+            ahead: false,
         };
         let of_step = |step: u32| Call {
             run: "r".into(),

@@ -307,4 +307,6 @@ CREATE INDEX remade_created ON remade (created_ms);
     "
 CREATE INDEX usage_call_expires ON usage_call (settled, expires_ms) WHERE run >= 'call/' AND run < 'call0';
 ",
+    // 1: it is reserved with what was committed before it, and nobody has said since that it is under way.
+    "ALTER TABLE usage_call ADD COLUMN ahead INTEGER NOT NULL DEFAULT 0;",
 ];

@@ -72,14 +72,23 @@ pub(super) fn reserve(
 ) -> Result<Option<Exhausted>, StorageError> {
     let known = tx
         .prepare_cached(
-            "SELECT refused FROM usage_call WHERE run = ?1 AND step = ?2 AND kind = ?3",
+            "SELECT refused, ahead AND NOT settled, expires_ms > ?4 FROM usage_call
+             WHERE run = ?1 AND step = ?2 AND kind = ?3",
         )?
-        .query_row(params![call.run, call.step, number(call)], |row| {
-            row.get::<_, Option<String>>(0)
+        .query_row(params![call.run, call.step, number(call), now_ms], |row| {
+            let refused: Option<String> = row.get(0)?;
+            Ok((refused, row.get::<_, bool>(1)?, row.get::<_, bool>(2)?))
         })
         .optional()?;
-    if let Some(refused) = known {
-        return steps::read_json(refused);
+    match known {
+        Some((_, true, true)) if !next.ahead => {
+            renew(tx, call, next.expires_ms)?;
+            return Ok(None);
+        }
+        // Its time is over, and others may have what it held.
+        Some((_, true, false)) => free(tx, call)?,
+        Some((refused, ..)) => return steps::read_json(refused),
+        None => {}
     }
     let mut reserved = next.amount;
     let all_open = open_calls::of_bounds(tx, &next.account, &next.bounds, now_ms)?;
@@ -139,8 +148,8 @@ fn enter(
     } = &next.account;
     tx.prepare_cached(
         "INSERT INTO usage_call (run, step, kind, workspace, root, session, key, tool_calls,
-           in_token, out_token, nanodollars, expires_ms, created_ms, settled, refused, agent)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+           in_token, out_token, nanodollars, expires_ms, created_ms, settled, refused, agent, ahead)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?
     .execute(params![
         call.run,
@@ -158,8 +167,33 @@ fn enter(
         now_ms,
         refused.is_some(),
         refused.map(steps::write_json).transpose()?,
-        agent
+        agent,
+        next.ahead
     ])?;
+    Ok(())
+}
+
+/// A call that was reserved ahead is under way: it is reserved until then.
+pub(super) fn renew(
+    tx: &Transaction<'_>,
+    call: &Call,
+    expires_ms: i64,
+) -> Result<(), StorageError> {
+    tx.prepare_cached(
+        "UPDATE usage_call SET ahead = 0, expires_ms = max(expires_ms, ?4)
+         WHERE run = ?1 AND step = ?2 AND kind = ?3 AND settled = 0 AND ahead = 1",
+    )?
+    .execute(params![call.run, call.step, number(call), expires_ms])?;
+    Ok(())
+}
+
+/// A call that was reserved ahead is not made. Nothing of it stays: whoever takes its step up again reserves and counts it as new.
+pub(super) fn free(tx: &Transaction<'_>, call: &Call) -> Result<(), StorageError> {
+    tx.prepare_cached(
+        "DELETE FROM usage_call
+         WHERE run = ?1 AND step = ?2 AND kind = ?3 AND settled = 0 AND ahead = 1",
+    )?
+    .execute(params![call.run, call.step, number(call)])?;
     Ok(())
 }
 
@@ -310,6 +344,8 @@ pub(super) fn release(
     last: u32,
     now_ms: i64,
 ) -> Result<(), StorageError> {
+    tx.prepare_cached("DELETE FROM usage_call WHERE run = ?1 AND step > ?2 AND settled = 0")?
+        .execute(params![run, last])?;
     let mut open = tx.prepare_cached(
         "SELECT step, kind, workspace, root, session, key, 0, tool_calls, in_token, out_token,
            nanodollars, 0, agent
@@ -324,12 +360,9 @@ pub(super) fn release(
             agent: row.get(12)?,
         };
         let (step, (kind, nth)) = (row.get::<_, u32>(0)?, kind(row.get(1)?));
-        let amount = match step > last {
-            true => Amount::default(),
-            false => Amount {
-                model_calls: u64::from(kind != CallKind::Tool),
-                ..amount(row, 6)?
-            },
+        let amount = Amount {
+            model_calls: u64::from(kind != CallKind::Tool),
+            ..amount(row, 6)?
         };
         Ok(((step, kind, nth), account, amount))
     })?;

@@ -2,6 +2,7 @@
 
 use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
 
+use self::past::the_past_is_what_fits_from_its_end_on;
 use super::sqlite::SqliteSessions;
 use super::{
     Agent, AgentRow, AgentStore, Answer, Asked, Message, NewSession, Owner, Page, Role,
@@ -250,22 +251,6 @@ async fn line_130_a_repeated_request_adds_no_second_message(store: impl SessionS
     assert_eq!(none, None);
     let none = store.finish("w", "9", 1, answer("a9", "x")).await.unwrap();
     assert_eq!(none, None);
-}
-
-async fn the_past_is_what_fits_from_its_end_on(store: impl SessionStore) {
-    store.create("w", new("1", "ann", 10)).await.unwrap();
-    for (request, text) in [("q1", "aaaa"), ("q2", "bbbb"), ("q3", "cccc")] {
-        turn(&store, "1", request, text).await;
-    }
-    let past = async |before, bytes| {
-        let past = store.past("w", "1", (0, before), bytes).await.unwrap();
-        assert!(past.iter().all(|one| one.usage.is_none()));
-        past.into_iter().map(|one| one.content).collect::<Vec<_>>()
-    };
-    assert_eq!(past(5, 1_000).await, ["aaaa", "re aaaa", "bbbb", "re bbbb"]);
-    assert_eq!(past(5, 11).await, ["bbbb", "re bbbb"]);
-    assert_eq!(past(5, 10).await, ["re bbbb"]);
-    assert_eq!(past(1, 1_000).await, [""; 0]);
 }
 
 async fn line_018_a_deleted_session_takes_its_messages_with_it(store: impl SessionStore) {
@@ -585,6 +570,7 @@ fn sqlite(dir: &std::path::Path) -> SqliteSessions {
 
 conformance!(in_sqlite, sqlite);
 
+mod past;
 mod purged;
 mod room;
 mod services;

@@ -362,7 +362,7 @@ pub(super) fn past(
     let (mut found, mut room) = (Vec::new(), bytes);
     while let Some(row) = rows.next()? {
         let message = read(row)?;
-        match room.checked_sub(message.content.len()) {
+        match room.checked_sub(message.said_bytes()) {
             Some(left) => room = left,
             None => break,
         }

@@ -14,9 +14,12 @@ mod setting;
 mod summary;
 
 use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::Quota;
+use tg_schemas::WorkspaceKey;
 use tg_storage::rusqlite::Connection;
 use tg_storage::{Durability, StorageError};
 
@@ -31,11 +34,16 @@ use crate::engine::cursor::Key;
 /// Bytes of messages that are read on the thread of a task, at most.
 const SHORT: usize = 64 << 10;
 
+/// What else is done when a workspace is purged.
+pub type Purged =
+    Arc<dyn Fn(WorkspaceKey) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
 /// Sessions of all workspaces. Clones share the files.
 pub struct SqliteSessions {
     files: Files,
     /// What one workspace may keep.
     quota: Quota,
+    purged: Option<Purged>,
 }
 
 impl SqliteSessions {
@@ -47,6 +55,7 @@ impl SqliteSessions {
         Ok(Self {
             files: Files::open(index, root, durability)?,
             quota: Quota::UNLIMITED,
+            purged: None,
         })
     }
 
@@ -54,6 +63,22 @@ impl SqliteSessions {
     #[must_use]
     pub fn holding(self, quota: Quota) -> Self {
         Self { quota, ..self }
+    }
+
+    /// The same store, which has others forget a workspace that it purges.
+    #[must_use]
+    pub fn purging(self, purged: Purged) -> Self {
+        let purged = Some(purged);
+        Self { purged, ..self }
+    }
+
+    /// Removes the file of a workspace, and what others keep of it.
+    pub(super) async fn purge_whole(&self, key: &WorkspaceKey) -> Result<(), StorageError> {
+        self.files.remove(key.as_str()).await?;
+        if let Some(purged) = &self.purged {
+            purged(key.clone()).await;
+        }
+        Ok(())
     }
 
     /// The files below.
