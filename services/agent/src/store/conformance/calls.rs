@@ -1,10 +1,10 @@
 //! Several calls of a step.
 
+use super::usage::{bound, reservation};
 use super::*;
 use crate::engine::decision::Chosen;
-use crate::engine::guards::Budget;
 use crate::engine::usage::{Amount, Scope};
-use crate::store::{Account, Bound, Call, CallKind, Counted, Days, Reservation, Used};
+use crate::store::{Account, Call, CallKind, Counted, Days, Reservation, Used};
 
 fn both() -> Decision {
     let call = |name: &str| Chosen {
@@ -190,21 +190,7 @@ pub(super) async fn calls_that_are_counted_together_are_summed_up_as_one_by_one(
             ..Account::default()
         },
         amount: Amount::default(),
-        like: (Scope::Model, "m".into()),
-        bounds: vec![Bound {
-            scope: Scope::Key,
-            since: "2026-11-27".into(),
-            budget: Budget {
-                tokens,
-                ..Budget::default()
-            },
-            seconds: None,
-            whose: "a budget".into(),
-        }],
-        expires_ms: 1000,
-        day: "2026-11-27".into(),
-        waits: false,
-        ahead: false,
+        ..reservation("direct", 0, vec![bound(Scope::Key, tokens)])
     };
     let fits = async |nth: u32, tokens| {
         let call = counted(nth, "key:b", 0).call;
