@@ -343,6 +343,17 @@ impl Registry {
         self.tree(id).is_some_and(|tree| tree.is_of(caller))
     }
 
+    /// How many messages handlers have, or are about to, in the whole tree of a thread.
+    pub fn in_progress(&self, id: ThreadId) -> u32 {
+        self.tree(id).map_or(0, |tree| tree.in_flight)
+    }
+
+    /// All live threads of the tree of a thread.
+    pub fn threads_beside(&self, id: ThreadId) -> impl Iterator<Item = ThreadId> {
+        let threads = self.tree(id).map(|tree| tree.threads.keys().copied());
+        threads.into_iter().flatten()
+    }
+
     /// Whether a live thread is in a place.
     pub fn is_in(&self, id: ThreadId, place: &Place) -> bool {
         self.tree(id).is_some_and(|tree| tree.place == *place)

@@ -46,10 +46,7 @@ fn a_check_costs_the_bytes_of_the_body_times_the_values_of_the_schema() {
 #[test]
 fn the_patterns_of_all_listeners_have_a_bounded_size_together() {
     let with = |name: &str, pattern: &str| {
-        takes(
-            name,
-            json!({"properties": {"text": {"pattern": pattern}}}),
-        )
+        takes(name, json!({"properties": {"text": {"pattern": pattern}}}))
     };
     let long = |count: usize| format!("^.{{{count}}}$");
     // The longest that one schema may have: it takes half of that schema's bound or more.
