@@ -100,10 +100,17 @@ impl Room {
         self.most / TOGETHER
     }
 
+    /// Whether a registry that has so many has little: it finds room as long as there is any.
+    pub fn is_little(&self, own: usize) -> bool {
+        own < (self.most / LITTLE).max(1)
+    }
+
     /// For a registry that has so many.
     fn take(&self, own: usize) -> bool {
-        let has_little = own < (self.most / LITTLE).max(1);
-        let kept = if has_little { 0 } else { self.most / RESERVE };
+        let kept = match self.is_little(own) {
+            true => 0,
+            false => self.most / RESERVE,
+        };
         let more = |used: usize| (used + kept < self.most).then_some(used + 1);
         let taken = self
             .used

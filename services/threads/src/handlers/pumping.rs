@@ -132,8 +132,8 @@ impl Pumping {
     /// Where all threads are taken, ends some that nothing is in progress of; never those of a message that goes on with
     /// `kept`.
     pub(super) fn make_room(&self, cx: &Cx, kept: Option<ThreadId>) {
-        let own = (&cx.workspace_key(), kept);
-        let ended = self.workspaces.make_room(own, PLACES);
+        let key = cx.workspace_key();
+        let ended = self.workspaces.make_room((&key, kept), PLACES);
         report(cx, ended);
     }
 

@@ -136,7 +136,8 @@ impl Workspaces {
     /// Makes room for a message or a return of a workspace, where there is none; some more at once, as whoever makes it looks at
     /// all trees. Idle threads end, and then trees of whichever workspace has most threads: of those that nothing is in progress
     /// of, the one that was untouched for longest. A workspace that has fewer threads than the one that asks gives up nothing,
-    /// and the tree of the thread that is `kept` stays. Returns what ended.
+    /// and the tree of the thread that is `kept` stays. One that has much makes room with its own trees alone, in its registry.
+    /// Returns what ended.
     pub(super) fn make_room(
         &self,
         (own, kept): (&WorkspaceKey, Option<ThreadId>),
@@ -144,7 +145,11 @@ impl Workspaces {
     ) -> EndedIn {
         let all = self.all.lock();
         let is_let_in = all.len() < WORKSPACES || all.contains_key(own);
-        if self.room.free() >= places && is_let_in {
+        let has_much = || {
+            let own = all.get(own).map(|one| one.lock().registry().live());
+            !self.room.is_little(own.unwrap_or(0))
+        };
+        if is_let_in && (self.room.free() >= places || has_much()) {
             return EndedIn::new();
         }
         // Threads of workspaces that nobody sends anything to end by themselves.
@@ -341,14 +346,35 @@ mod tests {
 
     #[test]
     fn a_message_never_ends_the_thread_that_it_goes_on_with() {
-        for at in 0..4 {
-            let shared = Shared::of(8);
-            let all: Vec<_> = (0..4).map(|_| shared.done("own")).collect();
-            let ended = shared.make_places("own", Some(all[at]), 8);
-            assert!(shared.is_live("own", all[at]), "{ended:?}");
-            let left = shared.workspace("own").lock().registry().live();
-            assert_eq!(left, 2);
+        let shared = Shared::of(200);
+        let kept = shared.done("own");
+        // All others are busy, and have so little that they may take the last tenth.
+        let mut others = 0;
+        while shared.0.room.free() > 0 {
+            shared.send(&format!("busy-{}", others / 4));
+            others += 1;
         }
+        let ended = shared.make_places("own", Some(kept), 1);
+        assert!(ended.is_empty(), "{ended:?}");
+        assert!(shared.is_live("own", kept));
+        let ended = shared.make_places("own", None, 1);
+        assert_eq!(ended.len(), 1, "{ended:?}");
+        assert!(!shared.is_live("own", kept));
+    }
+
+    /// All trees of a workspace that has much are looked at for nobody else: it has to do with its own.
+    #[test]
+    fn a_workspace_that_has_much_ends_nothing_of_others() {
+        let shared = Shared::of(200);
+        let quiet: Vec<_> = (0..60).map(|_| shared.done("quiet")).collect();
+        let mut busy = 0;
+        while shared.0.room.free() > 0 {
+            shared.send(&format!("busy-{}", busy / 4));
+            busy += 1;
+        }
+        assert!(shared.make_room("quiet").is_empty());
+        assert!(quiet.iter().all(|one| shared.is_live("quiet", *one)));
+        assert!(!shared.make_room("new").is_empty());
     }
 
     #[test]
