@@ -53,7 +53,7 @@ fn the_patterns_of_all_listeners_have_a_bounded_size_together() {
     let counts = (0..20).map(|power| 1_usize << power);
     let fitting = counts.take_while(|count| with("one", &long(*count)).is_ok());
     let longest = long(fitting.last().unwrap());
-    let names: Vec<_> = (0..80).map(|number| format!("one-{number}")).collect();
+    let names: Vec<_> = (0..40).map(|number| format!("one-{number}")).collect();
     let all = |pattern: &str| {
         let listeners = names.iter().map(|name| with(name, pattern).unwrap());
         Directory::new(listeners).1
