@@ -129,8 +129,8 @@ impl Pumping {
         workspace.ok_or(ThreadsError::Busy)
     }
 
-    /// Where all threads are taken, ends some that nothing is in progress of; never those of a message that goes on with
-    /// `kept`.
+    /// Where all threads are taken, ends some that nothing is in progress of.
+    /// The tree of the thread that is `kept` stays.
     pub(super) fn make_room(&self, cx: &Cx, kept: Option<ThreadId>) {
         let key = cx.workspace_key();
         let ended = self.workspaces.make_room((&key, kept), PLACES);

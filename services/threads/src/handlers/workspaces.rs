@@ -133,11 +133,11 @@ impl Workspaces {
         Some(live)
     }
 
-    /// Makes room for a message or a return of a workspace, where there is none; some more at once, as whoever makes it looks at
-    /// all trees. Idle threads end, and then trees of whichever workspace has most threads: of those that nothing is in progress
-    /// of, the one that was untouched for longest. A workspace that has fewer threads than the one that asks gives up nothing,
-    /// and the tree of the thread that is `kept` stays. One that has much makes room with its own trees alone, in its registry.
-    /// Returns what ended.
+    /// Makes room for a message or a return of a workspace, where there is none. Idle threads end, and then trees of whichever
+    /// workspace has most threads: of those that nothing is in progress of, the one that was untouched for longest. A workspace
+    /// that has fewer threads than the one that asks gives up nothing, and the tree of the thread that is `kept` stays. Some
+    /// more room is made at once, as all trees are looked at for it. A workspace that has much makes room with its own trees
+    /// alone, in its registry. Returns what ended.
     pub(super) fn make_room(
         &self,
         (own, kept): (&WorkspaceKey, Option<ThreadId>),
