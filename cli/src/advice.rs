@@ -125,6 +125,7 @@ fn listing(command: &str) -> Option<&'static str> {
         "attach" | "replay" | "diff-traces" | "cancel" | "confirm" | "expand-summary"
         | "remake-summary" => "tg list-runs",
         "cancel-request" => "tg list-requests",
+        "close-thread" => "`tg console` and there /status",
         "delete-collection" | "set-collection" => "tg list-collections",
         "login" | "logout" => "tg profiles",
         "dead-letters" | "parked" => "the same command without --show and --replay",

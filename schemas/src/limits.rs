@@ -103,6 +103,9 @@ pub const PICTURE: usize = 8 << 20;
 /// Largest payload of a message between listeners.
 pub const THREAD_PAYLOAD: usize = 1 << 20;
 
+/// What the patterns in the schemas of all listeners of a workspace take together once they are compiled.
+pub const LISTENER_PATTERNS: usize = 4 << 20;
+
 /// Most bytes of the messages of a session that are answered at once, also in one document, or summed up at once.
 pub const SESSION_TEXTS: usize = 8 << 20;
 

@@ -165,6 +165,7 @@ pub const GROUPS: &[Group] = &[
             "diff-traces",
             "cancel",
             "confirm",
+            "close-thread",
             "expand-summary",
             "remake-summary",
             "show-token-rate",

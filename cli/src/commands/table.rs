@@ -88,6 +88,7 @@ pub static ALL: &[Row] = &[
     Row::of::<agent::summaries::ExpandSummary>(),
     Row::of::<agent::summaries::RemakeSummary>(),
     Row::of::<agent::console::TalkToListeners>(),
+    Row::of::<agent::threads::CloseThread>(),
     Row::of::<sessions::agents::ListAgents>(),
     Row::of::<sessions::agents::ShowAgent>(),
     Row::of::<sessions::made::PutAgent>(),

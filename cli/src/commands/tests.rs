@@ -168,6 +168,7 @@ const LINES: &[&str] = &[
     "invoke-agent -q why? --record",
     "cancel --run r1 --all",
     "confirm r1 yes --all --message-id urn:m",
+    "close-thread 6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70 -f f --console",
     "expand-summary r1 --step 3 --all",
     "remake-summary --run r1 --model large --step 3 --all",
     "invoke-agent -q why? --on-disconnect grace=30",

@@ -171,6 +171,21 @@ async fn why_asks_for_a_thread_by_its_whole_id_alone() {
 }
 
 #[tokio::test]
+async fn a_thread_is_closed_in_its_flow_and_at_its_end() {
+    let fake = Fake::rest(|_, body| {
+        let wanted =
+            json!({"operation": "close-thread", "flow": "f", "thread": THREAD, "console": true});
+        let closed = if *body == wanted { 2 } else { 0 };
+        (200, json!({"closed": closed}))
+    })
+    .await;
+    let ran = bounded(fake.tg(&["close-thread", THREAD, "-f", "f", "--console"])).await;
+    assert_eq!(ran.printed().trim_end(), "Ended: 2 threads");
+    let ran = bounded(fake.tg(&["close-thread", THREAD, "-f", "f"])).await;
+    assert!(ran.printed().starts_with("Nothing ended"));
+}
+
+#[tokio::test]
 async fn ctrl_c_stops_what_runs() {
     let fake = Fake::socket(told).await;
     let file = script(&["@slow hi", "@greeter never"]);

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tg_schemas::limits;
 
-use crate::listener::{BadListener, Kind, Listener, Reach};
+use crate::listener::{BadListener, CHECKS, Kind, LIGHTEST, Listener, Reach};
 use crate::name::Name;
 use crate::payload::Payload;
 
@@ -44,17 +45,20 @@ impl Directory {
             .into_iter()
             .map(|listener| (listener.name.clone(), Arc::new(listener)))
             .collect();
-        let (mut refused, mut patterns) = (Vec::new(), 0);
+        let (mut refused, mut patterns, mut compiled) = (Vec::new(), 0, 0);
         for listener in given {
             let name = listener.name.clone();
             if listeners.contains_key(&name) {
                 refused.push((name, BadListener::Taken));
             } else if listeners.len() >= MOST {
                 refused.push((name, BadListener::Many));
-            } else if patterns + listener.patterns() > PATTERNS {
+            } else if patterns + listener.patterns() > PATTERNS
+                || compiled + listener.compiled() > limits::LISTENER_PATTERNS
+            {
                 refused.push((name, BadListener::Patterns));
             } else {
                 patterns += listener.patterns();
+                compiled += listener.compiled();
                 listeners.insert(name, listener.into());
             }
         }
@@ -85,6 +89,19 @@ impl Directory {
         let payload = listener.admitted(payload)?;
         let listener = listener.clone();
         Some(Admitted { listener, payload })
+    }
+
+    /// Whether it takes long to read a payload of so many bytes and to check it by what its listener takes: longer than a task
+    /// may keep a thread of the runtime.
+    pub fn is_costly(&self, to: &str, kind: &str, bytes: usize) -> bool {
+        self.cost(to, kind, bytes) >= CHECKS
+    }
+
+    /// Bytes times the values of the schema that they are checked by.
+    pub(crate) fn cost(&self, to: &str, kind: &str, bytes: usize) -> usize {
+        let listener = self.get(to);
+        let weight = listener.map_or(LIGHTEST, |listener| listener.weight(kind));
+        bytes.saturating_mul(weight)
     }
 
     /// Whether one may forward to another. Names are compared exactly.

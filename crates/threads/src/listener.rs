@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jsonschema::PatternOptions;
 use serde_json::{Map, Value};
+use tg_schemas::limits;
 
 use crate::name::Name;
 use crate::payload::{Payload, PayloadType};
@@ -30,8 +31,15 @@ const PATTERNS: usize = 32;
 /// Bytes that the patterns of one schema have together once they are compiled: a body is looked through in time that grows
 /// with these.
 const COMPILED: usize = 256 << 10;
+/// Bytes that they count at least: how many they take is found by doubling from here.
+const COMPILED_LEAST: usize = 4 << 10;
 /// Bytes that the engine may keep of what it found out about one pattern.
 const CACHED: usize = 256 << 10;
+/// How many values a schema counts as at least where a check is weighed: a body without a schema is read, too.
+pub(crate) const LIGHTEST: usize = 16;
+/// From so much on (bytes of bodies times values of their schemas) a check belongs beside the runtime. It takes a few
+/// milliseconds, and so does reading as many bytes as [`limits::OFFLOAD`].
+pub(crate) const CHECKS: usize = LIGHTEST * limits::OFFLOAD;
 
 /// What a payload must look like.
 #[derive(Debug, Clone)]
@@ -39,6 +47,10 @@ pub struct Schema {
     source: Map<String, Value>,
     validator: std::sync::Arc<jsonschema::Validator>,
     patterns: usize,
+    /// Bytes that its patterns take at most once they are compiled.
+    compiled: usize,
+    /// Values, each of which may be looked at once for each value of a body.
+    weight: usize,
 }
 
 impl Schema {
@@ -51,17 +63,13 @@ impl Schema {
         if whole.to_string().len() > SCHEMA {
             return Err(BadListener::Schema);
         }
-        let patterns = patterns(&whole).ok_or(BadListener::Schema)?;
+        let (values, patterns) = counted(&whole).ok_or(BadListener::Schema)?;
         if patterns > PATTERNS {
             return Err(BadListener::Patterns);
         }
-        let engine = PatternOptions::regex()
-            .size_limit(COMPILED / patterns.max(1))
-            .dfa_size_limit(CACHED);
-        let validator = jsonschema::options()
-            .with_pattern_options(engine)
-            .build(&whole)
-            .map_err(|_| BadListener::Schema)?;
+        let (validator, compiled) = compiled(&whole, patterns).ok_or(BadListener::Schema)?;
+        // A pattern looks through a text in time that grows with its own size, too.
+        let of_patterns = if patterns > 0 { NODES } else { 0 };
         let Value::Object(source) = whole else {
             return Err(BadListener::Schema);
         };
@@ -69,6 +77,8 @@ impl Schema {
             source,
             validator: validator.into(),
             patterns,
+            compiled,
+            weight: values + of_patterns,
         })
     }
 
@@ -88,8 +98,30 @@ impl Schema {
     }
 }
 
-/// How many patterns a schema has. `None`: it costs more to check than its values times those of a body.
-fn patterns(schema: &Value) -> Option<usize> {
+/// Compiles a schema under the smallest bound for its patterns that lets them pass: their engine does not say how large they are.
+fn compiled(schema: &Value, patterns: usize) -> Option<(jsonschema::Validator, usize)> {
+    let build = |bound: usize| {
+        let engine = PatternOptions::regex()
+            .size_limit(bound / patterns.max(1))
+            .dfa_size_limit(CACHED);
+        let options = jsonschema::options().with_pattern_options(engine);
+        options.build(schema).ok()
+    };
+    if patterns == 0 {
+        return Some((build(COMPILED)?, 0));
+    }
+    let mut bound = COMPILED_LEAST;
+    while bound <= COMPILED {
+        if let Some(validator) = build(bound) {
+            return Some((validator, bound));
+        }
+        bound *= 2;
+    }
+    None
+}
+
+/// How many values and patterns a schema has. `None`: it costs more to check than its values times those of a body.
+fn counted(schema: &Value) -> Option<(usize, usize)> {
     let (mut count, mut patterns, mut left) = (0, 0, vec![schema]);
     while let Some(value) = left.pop() {
         count += 1;
@@ -108,7 +140,7 @@ fn patterns(schema: &Value) -> Option<usize> {
             _ => {}
         }
     }
-    Some(patterns)
+    Some((count, patterns))
 }
 
 /// Whom an agent may forward to, itself aside.
@@ -149,7 +181,8 @@ pub enum BadListener {
     Schema,
     /// Too many patterns in what it takes, or in what all listeners take.
     #[error(
-        "there are more than 32 patterns in its schemas, or more than 256 in those of all listeners"
+        "there are more than 32 patterns in its schemas, or in those of all listeners more than 256 or more than 4 MiB of \
+         them once they are compiled"
     )]
     Patterns,
     /// A type that is none.
@@ -218,6 +251,18 @@ impl Listener {
     /// How many patterns the schemas of its types have.
     pub(crate) fn patterns(&self) -> usize {
         self.types.values().map(|schema| schema.patterns).sum()
+    }
+
+    /// Bytes that they take at most once they are compiled.
+    pub(crate) fn compiled(&self) -> usize {
+        self.types.values().map(|schema| schema.compiled).sum()
+    }
+
+    /// What a check of a payload of this type takes for each of its bytes.
+    pub(crate) fn weight(&self, kind: &str) -> usize {
+        let kind = PayloadType::any(kind).ok();
+        let schema = kind.and_then(|kind| self.types.get(&kind));
+        schema.map_or(LIGHTEST, |schema| schema.weight.max(LIGHTEST))
     }
 
     /// It takes delegated work.

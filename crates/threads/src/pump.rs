@@ -194,9 +194,9 @@ impl Pump {
         self.registry.cleanup(now)
     }
 
-    /// Ends one tree to make room for whoever needs it; see [`Registry::give_up`].
-    pub fn give_up(&mut self) -> Vec<ThreadId> {
-        self.registry.give_up()
+    /// Ends a tree to make room for whoever needs it; see [`Registry::give_up`].
+    pub fn give_up(&mut self, first: ThreadId) -> Vec<ThreadId> {
+        self.registry.give_up(first)
     }
 
     fn turn(

@@ -57,8 +57,16 @@ pub enum Refused {
     Ended,
 }
 
+/// The last part of a room, one in so many, is for registries that have little.
+const RESERVE: usize = 10;
+/// A registry has little while it has less than one in so many of all places.
+const LITTLE: usize = 50;
+/// One in so many places is made free at once where there is none.
+const TOGETHER: usize = 100;
+
 /// Room for the live threads of all registries that share it. Each has a part of it as its own limit, and makes room for itself
-/// with trees of its own alone. Whoever holds all registries may have another one [give up](Registry::give_up) a tree.
+/// with trees of its own alone. Whoever holds all registries may have another one [give up](Registry::give_up) a tree. A tenth
+/// is for registries that have less than a fiftieth: a few busy ones do not take it all.
 #[derive(Debug, Clone)]
 pub struct Room {
     used: Arc<AtomicUsize>,
@@ -87,8 +95,23 @@ impl Room {
         self.most.saturating_sub(used)
     }
 
-    fn take(&self) -> bool {
-        let more = |used: usize| (used < self.most).then_some(used + 1);
+    /// How many places are made free at once, beside those that are needed.
+    pub fn together(&self) -> usize {
+        self.most / TOGETHER
+    }
+
+    /// Whether a registry that has so many has little: it finds room as long as there is any.
+    pub fn is_little(&self, own: usize) -> bool {
+        own < (self.most / LITTLE).max(1)
+    }
+
+    /// For a registry that has so many.
+    fn take(&self, own: usize) -> bool {
+        let kept = match self.is_little(own) {
+            true => 0,
+            false => self.most / RESERVE,
+        };
+        let more = |used: usize| (used + kept < self.most).then_some(used + 1);
         let taken = self
             .used
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
@@ -327,6 +350,17 @@ impl Registry {
         self.tree(id).is_some_and(|tree| tree.is_of(caller))
     }
 
+    /// How many messages handlers have, or are about to, in the whole tree of a thread.
+    pub fn in_progress(&self, id: ThreadId) -> u32 {
+        self.tree(id).map_or(0, |tree| tree.in_flight)
+    }
+
+    /// All live threads of the tree of a thread.
+    pub fn threads_beside(&self, id: ThreadId) -> impl Iterator<Item = ThreadId> {
+        let threads = self.tree(id).map(|tree| tree.threads.keys().copied());
+        threads.into_iter().flatten()
+    }
+
     /// Whether a live thread is in a place.
     pub fn is_in(&self, id: ThreadId, place: &Place) -> bool {
         self.tree(id).is_some_and(|tree| tree.place == *place)
@@ -373,7 +407,8 @@ impl Registry {
     fn make_room(&mut self, within: Option<ThreadId>) -> Option<()> {
         loop {
             let trees = within.is_some() || self.trees.len() < self.limits.trees;
-            if trees && self.tree_of.len() < self.limits.live && self.room.take() {
+            let own = self.tree_of.len();
+            if trees && own < self.limits.live && self.room.take(own) {
                 return Some(());
             }
             let first = self.longest_quiet(within)?;
@@ -391,12 +426,20 @@ impl Registry {
         longest.map(|(first, _)| *first)
     }
 
-    /// Ends the tree that was untouched for longest, unless something is in progress of all: its room is for another registry.
-    pub fn give_up(&mut self) -> Vec<ThreadId> {
-        match self.longest_quiet(None) {
-            Some(first) => self.end_tree(first),
-            None => Vec::new(),
-        }
+    /// The trees that nothing is in progress of, by their first threads: the one that was untouched for longest comes last. The
+    /// tree of `but` is none of them.
+    pub fn quiet(&self, but: Option<ThreadId>) -> Vec<ThreadId> {
+        let but = but.and_then(|id| self.tree_of.get(&id));
+        let quiet = self.trees.iter();
+        let quiet = quiet.filter(|(first, tree)| tree.in_flight == 0 && Some(*first) != but);
+        let mut quiet: Vec<_> = quiet.map(|(first, tree)| (tree.touched, *first)).collect();
+        quiet.sort_unstable_by(|one, other| other.cmp(one));
+        quiet.into_iter().map(|(_, first)| first).collect()
+    }
+
+    /// Ends a tree, one of [`Registry::quiet`]: its room is for another registry.
+    pub fn give_up(&mut self, first: ThreadId) -> Vec<ThreadId> {
+        self.end_tree(first)
     }
 
     /// What was ended to make room since this was asked last.

@@ -1,10 +1,12 @@
 //! What a handler returns, and what the pump makes of it.
 
 use serde_json::Value;
+use tg_schemas::limits;
 
 use crate::directory::Directory;
 use crate::envelope::{Delivery, Envelope};
 use crate::id::ThreadId;
+use crate::listener::CHECKS;
 use crate::name::Name;
 use crate::payload::{ATTEMPT, Payload};
 
@@ -117,6 +119,13 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Checked(pub(crate) Returned);
 
+impl Checked {
+    /// Whether messages to other listeners follow from it.
+    pub fn forwards(&self) -> bool {
+        matches!(&self.0, Returned::Turn(forwards, _) if !forwards.is_empty())
+    }
+}
+
 /// What is in it.
 #[derive(Debug)]
 pub(crate) enum Returned {
@@ -136,6 +145,20 @@ pub(crate) struct Sending {
 }
 
 impl Outcome {
+    /// Whether the check takes long; see [`Directory::is_costly`].
+    pub fn is_costly(&self, directory: &Directory) -> bool {
+        let Self::Turn(turn) = self else {
+            return false;
+        };
+        let mut cost = 0_usize;
+        let forwards = turn.forwards.iter().map(|one| (&*one.to, &one.wish));
+        let respond = turn.respond.iter().map(|wish| ("", wish));
+        forwards.chain(respond).any(|(to, wish)| {
+            cost = cost.saturating_add(directory.cost(to, &wish.kind, length(&wish.body)));
+            cost >= CHECKS
+        })
+    }
+
     /// Checks what a handler wants to send by what its targets take.
     pub fn checked(self, directory: &Directory, delivery: &Delivery) -> Checked {
         Checked(match self {
@@ -160,6 +183,29 @@ impl Outcome {
             Self::Cancelled => Returned::Cancelled,
         })
     }
+}
+
+/// About how many bytes a value has as text. They are counted up to [`limits::OFFLOAD`]: that many are much anyway.
+fn length(value: &Value) -> usize {
+    let (mut length, mut left) = (0, vec![value]);
+    while length < limits::OFFLOAD
+        && let Some(value) = left.pop()
+    {
+        length += match value {
+            Value::String(text) => text.len() + 2,
+            Value::Array(items) => 2 * items.len() + 2,
+            Value::Object(fields) => fields.keys().map(|key| key.len() + 4).sum::<usize>() + 2,
+            Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        };
+        if length < limits::OFFLOAD {
+            match value {
+                Value::Array(items) => left.extend(items),
+                Value::Object(fields) => left.extend(fields.values()),
+                _ => {}
+            }
+        }
+    }
+    length
 }
 
 /// What is to be done, in order.

@@ -89,6 +89,26 @@ pub struct ListenerInfo {
 
 message!(ListenerInfo);
 
+/// A listener's work on a message that is in progress.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ThreadTurn {
+    #[serde(deserialize_with = "nullable")]
+    /// Who has the message, or is about to get it.
+    pub listener: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// `process`: no process has taken it; `answer`: one has; empty: it is not known.
+    pub waits_for: String,
+    #[serde(deserialize_with = "nullable")]
+    /// `answer`: how long ago the process gave the last sign, in milliseconds.
+    pub silent_ms: i64,
+}
+
+message!(ThreadTurn);
+
 /// What comes back of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
@@ -116,6 +136,12 @@ pub struct ThreadsResponse {
     #[serde(deserialize_with = "nullable")]
     /// `show-thread`: the names of its chain.
     pub chain: Vec<String>,
+    #[serde(deserialize_with = "nullable")]
+    /// `show-thread`: the turns that run on it and on the other threads of its tree: the 100 that began first.
+    pub turns: Vec<ThreadTurn>,
+    #[serde(deserialize_with = "nullable")]
+    /// `show-thread`: messages that are in progress or wait there.
+    pub in_progress: i64,
     #[serde(deserialize_with = "nullable")]
     /// `close-thread`: how many threads ended.
     pub closed: i64,

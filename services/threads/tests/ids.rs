@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tg_bus::{Consume, Delivery, Envelope, PublishMode, Sink, Target};
 use tg_clients::listeners::topic;
-use tg_mesh::Responder;
-use tg_schemas::msg::{ListenerRequest, ListenerResponse};
-use tg_schemas::{Frame, Headers, Subscription};
+use tg_mesh::{Ask, Deadline, Responder};
+use tg_schemas::msg::{ListenerRequest, ListenerResponse, ThreadsResponse};
+use tg_schemas::{Class, Frame, Headers, Subscription, Topic};
 use tg_testkit::flow::SOON;
 use tg_testkit::place::Place;
 use tg_threads_service::engine::ids::of_message;
@@ -39,7 +39,8 @@ fn guesses(headers: &Headers) -> Vec<String> {
     let numbered = |known: String| {
         (0..8).flat_map(move |number| {
             let plain = format!("{known}.{number}");
-            [plain, of_message(&known, number)]
+            let made = ["spy", "honest"].map(|of| of_message(&known, number, of));
+            std::iter::once(plain).chain(made)
         })
     };
     known.into_iter().flatten().flat_map(numbered).collect()
@@ -114,4 +115,36 @@ async fn a_listener_answers_in_nobody_elses_name(place: Place) {
     assert_eq!(said, ["honest"]);
 }
 
-tg_testkit::on_both_buses!(a_listener_answers_in_nobody_elses_name);
+/// After a process died, another one may give messages of the same numbers in another order: what one listener saw then is
+/// of no use to another.
+async fn an_id_is_of_one_listener_alone(place: Place) {
+    const QUESTION: &str = "019a0000-0000-7000-8000-000000000001";
+    let mut world = World::start(&place, &[("spy", tool("Reads."))]).await;
+    let (workspace, flow) = ids();
+    let bus = world.flow.mesh.bus().clone();
+    let (seen, mut seeing) = mpsc::channel(4);
+    let of = Subscription::service(topic(&workspace, &flow, "spy"), "spy");
+    let spying = bus.consume(&of, Consume::prefetch(4), Arc::new(Spy(seen)));
+    world.listening.push(spying.await.unwrap());
+    let ask = Ask {
+        id: Some(QUESTION.to_owned()),
+        deadline: Some(Deadline::after(SOON)),
+        user_id: Some("ann".to_owned()),
+        ..Ask::default()
+    };
+    let threads = Topic::workspace(Class::Request, "threads", &workspace);
+    let (peer, request) = (&world.flow.mesh, send("spy", "x"));
+    let answer = peer.ask::<_, ThreadsResponse>(&threads, &request, ask);
+    let got = tokio::select! {
+        got = seeing.recv() => got.expect("a message"),
+        ended = answer.last() => panic!("{ended:?}"),
+    };
+    let id = got.headers.id.clone().unwrap_or_default();
+    let is_of = |listener: &str| (0..8).any(|number| of_message(QUESTION, number, listener) == id);
+    assert!(is_of("spy") && !is_of("honest"), "{id}");
+}
+
+tg_testkit::on_both_buses!(
+    a_listener_answers_in_nobody_elses_name,
+    an_id_is_of_one_listener_alone,
+);

@@ -5,5 +5,6 @@ mod ended;
 mod examples;
 mod ids;
 mod over_the_bus;
+mod progress;
 mod starts;
 mod world;

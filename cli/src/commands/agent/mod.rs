@@ -8,4 +8,5 @@ mod render;
 pub mod runs;
 pub mod summaries;
 pub mod tasks;
+pub mod threads;
 pub(in crate::commands) mod why;

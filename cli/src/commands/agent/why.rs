@@ -78,15 +78,59 @@ pub(in crate::commands) async fn thread(
         Err(Error::Service { .. }) => None,
         Err(error) => return Err(error),
     };
-    let mut lines = vec![of_thread(&told, id, known.as_deref())];
+    let now_ms = Utc::now().timestamp_millis();
+    let mut lines = of_thread(&told, (id, flow), known.as_deref(), now_ms);
     lines.extend(of_flow(session, flow).await?);
     Ok(lines)
 }
 
-/// What a chain says of its thread: who gets the messages on it, and not whether one is in progress. The listeners are those
-/// that are `known`, where that can be said.
-fn of_thread(told: &Value, id: &str, known: Option<&[String]>) -> Value {
+/// Which listeners have messages of the thread, and whether a process has taken each. Where none has any: who gets those that
+/// come, by its chain and the listeners that are `known`, where that can be said.
+fn of_thread(
+    told: &Value,
+    (id, flow): (&str, &str),
+    known: Option<&[String]>,
+    now_ms: i64,
+) -> Vec<Value> {
     let chain = texts(told, "chain");
+    let by = chain.join(" > ");
+    let door = match chain.get(OUTSIDE - 1).map(String::as_str) {
+        Some("console") => " --console",
+        _ => "",
+    };
+    let close = format!("tg close-thread {id} -f {}{door}", in_shell(flow));
+    let turns = list(told, "turns").iter().map(|turn| {
+        let (listener, since) = (text(turn, "listener"), since(turn, now_ms));
+        let (state, detail) = match text(turn, "waits-for").as_str() {
+            "process" => (
+                "stuck",
+                format!("no process has taken the message for '{listener}', {since}: nobody serves its queue"),
+            ),
+            "answer" => (
+                "answering",
+                format!("'{listener}' has a message, {since}; its process gave the last sign {:.1} s ago", silent(turn)),
+            ),
+            _ => ("answering", format!("'{listener}' has a message, {since}")),
+        };
+        line(id, state, &format!("{detail} ({by})"), &close)
+    });
+    let mut lines: Vec<_> = turns.collect();
+    match text(told, "in-progress").as_str() {
+        _ if !lines.is_empty() => {}
+        "" | "0" => lines.push(of_quiet_thread(&chain, id, known)),
+        count => {
+            let detail = format!(
+                "no listener has a message, and {count} are in progress: they are being checked, or whoever sent the first one \
+                 reads the answer slowly ({by})"
+            );
+            lines.push(line(id, "stuck", &detail, &close));
+        }
+    }
+    lines
+}
+
+/// A thread of whose tree nothing is in progress.
+fn of_quiet_thread(chain: &[String], id: &str, known: Option<&[String]>) -> Value {
     let last = chain.last().map_or("", String::as_str);
     let by = chain.join(" > ");
     let is_known = known.is_none_or(|known| known.iter().any(|name| name == last));
@@ -98,9 +142,7 @@ fn of_thread(told: &Value, id: &str, known: Option<&[String]>) -> Value {
         ),
         ROUTER => (
             "open",
-            format!(
-                "'{last}' keeps no message: what listeners have of it is on other threads ({by})"
-            ),
+            format!("nothing is in progress, and '{last}' keeps no message ({by})"),
             None,
         ),
         _ if !is_known => (
@@ -110,9 +152,7 @@ fn of_thread(told: &Value, id: &str, known: Option<&[String]>) -> Value {
         ),
         _ => (
             "open",
-            format!(
-                "its messages go to '{last}', and whether one is in progress is not reported ({by})"
-            ),
+            format!("nothing is in progress; its messages go to '{last}' ({by})"),
             Some(match last {
                 "agent" => "tg list-runs --all".to_owned(),
                 name => format!(
@@ -277,8 +317,7 @@ fn of_request(row: &Value) -> Value {
             of_flow,
         ),
         "answer" => {
-            let silent = row.get("silent-ms").and_then(Value::as_u64).unwrap_or(0);
-            let silent = silent as f64 / 1000.0;
+            let silent = silent(row);
             let detail = format!(
                 "{what} works on it for {seconds} s; its process gave the last sign {silent:.1} s ago"
             );
@@ -287,6 +326,12 @@ fn of_request(row: &Value) -> Value {
         _ => ("open", format!("{what} has had it for {seconds} s"), cancel),
     };
     line(&id, state, &detail, &command)
+}
+
+/// How long ago its process gave the last sign, in seconds.
+fn silent(row: &Value) -> f64 {
+    let silent = row.get("silent-ms").and_then(Value::as_u64).unwrap_or(0);
+    silent as f64 / 1000.0
 }
 
 /// Since when, in seconds.
@@ -314,20 +359,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_says_no_more_than_its_chain_and_the_listeners_do() {
+    fn a_thread_says_which_listeners_have_its_messages() {
+        let turns = json!([
+            {"listener": "shouter", "since-ms": 20_000, "waits-for": "process"},
+            {"listener": "agent", "since-ms": 50_000, "waits-for": "answer", "silent-ms": 1200},
+            {"listener": "writer", "since-ms": 60_000},
+        ]);
+        let chain = ["system", "mesh", "console", "console-router"];
+        let told = json!({"chain": chain, "turns": turns, "in-progress": 4});
+        let lines = of_thread(&told, ("t", "f"), None, 60_000);
+        let close = "tg close-thread t -f f --console";
+        let by = "(system > mesh > console > console-router)";
+        for (at, (state, detail)) in [
+            (
+                "stuck",
+                "no process has taken the message for 'shouter', since 40 s: nobody serves its queue",
+            ),
+            (
+                "answering",
+                "'agent' has a message, since 10 s; its process gave the last sign 1.2 s ago",
+            ),
+            ("answering", "'writer' has a message, since 0 s"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert_eq!(lines[at], line("t", state, &format!("{detail} {by}"), close));
+        }
+        assert_eq!(lines.len(), 3);
+        let told = json!({"chain": ["system", "mesh", "gateway", "writer"], "in-progress": 2});
+        let lines = of_thread(&told, ("t", "f"), None, 0);
+        assert_eq!(text(&lines[0], "command"), "tg close-thread t -f f");
+        assert!(text(&lines[0], "detail").contains("2 are in progress"));
+    }
+
+    #[test]
+    fn a_thread_without_messages_says_what_its_chain_and_the_listeners_do() {
         let known = ["agent", "shouter"].map(str::to_owned);
         for (below, state, detail, command) in [
             (
                 &["gateway", "writer", "shouter"][..],
                 "open",
-                "its messages go to 'shouter', and whether one is in progress is not reported \
-                 (system > mesh > gateway > writer > shouter)",
+                "nothing is in progress; its messages go to 'shouter' (system > mesh > gateway > writer > shouter)",
                 "tg get-config-item --type listener --key shouter",
             ),
             (
                 &["gateway", "agent"],
                 "open",
-                "its messages go to 'agent', and whether one is in progress is not reported (system > mesh > gateway > agent)",
+                "nothing is in progress; its messages go to 'agent' (system > mesh > gateway > agent)",
                 "tg list-runs --all",
             ),
             (
@@ -339,8 +418,7 @@ mod tests {
             (
                 &["console", "console-router"],
                 "open",
-                "'console-router' keeps no message: what listeners have of it is on other threads \
-                 (system > mesh > console > console-router)",
+                "nothing is in progress, and 'console-router' keeps no message (system > mesh > console > console-router)",
                 "",
             ),
             (
@@ -351,13 +429,15 @@ mod tests {
             ),
         ] {
             let chain = [&["system", "mesh"], below].concat();
-            let told = of_thread(&json!({"chain": chain}), "t", Some(&known));
-            let said = ["state", "detail", "command"].map(|key| text(&told, key));
+            let told = json!({"chain": chain, "in-progress": 0});
+            let told = of_thread(&told, ("t", "f"), Some(&known), 0);
+            let said = ["state", "detail", "command"].map(|key| text(&told[0], key));
             assert_eq!(said, [state, detail, command]);
         }
         // Where nobody says which listeners there are, none is missing.
         let told = json!({"chain": ["system", "mesh", "gateway", "writer"]});
-        assert_eq!(text(&of_thread(&told, "t", None), "state"), "open");
+        let told = of_thread(&told, ("t", "f"), None, 0);
+        assert_eq!(text(&told[0], "state"), "open");
     }
 
     fn told(standing: Value) -> Vec<Value> {

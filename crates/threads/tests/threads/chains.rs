@@ -388,12 +388,35 @@ fn a_workspace_gives_up_what_is_quiet() {
     mesh.world.now = 2;
     let newer = mesh.send("echo", "x");
     let before = room.free();
-    let gone = mesh.pump.give_up();
+    assert_eq!(mesh.pump.registry().quiet(Some(older)), [newer]);
+    assert_eq!(mesh.pump.registry().quiet(None), [newer, older]);
+    let gone = mesh.pump.give_up(older);
     assert!(gone.contains(&older) && !gone.contains(&newer), "{gone:?}");
     assert_eq!(room.free(), before + gone.len());
-    assert!(mesh.pump.give_up().contains(&newer));
-    assert!(mesh.pump.give_up().is_empty());
+    assert!(mesh.pump.give_up(newer).contains(&newer));
+    assert!(mesh.pump.registry().quiet(None).is_empty());
     assert!(mesh.pump.registry().is_live(busy));
+}
+
+/// A few workspaces whose trees are all busy do not take the last tenth: it is for those that have little.
+#[test]
+fn the_last_tenth_is_for_workspaces_that_have_little() {
+    let room = Room::of(100);
+    let mut busy = Mesh::within([tool("echo")], Limits::default(), room.clone());
+    let enter = |mesh: &mut Mesh| {
+        let (_, effects) = mesh.enter(caller(None), "echo", "textinput", b"{}");
+        matches!(effects.as_slice(), [Effect::Deliver(_)])
+    };
+    let entered = (0..100).filter(|_| enter(&mut busy)).count();
+    assert_eq!((entered, room.free()), (90, 10));
+    let mut others = Vec::new();
+    for _ in 0..5 {
+        let mut other = Mesh::within([tool("echo")], Limits::default(), room.clone());
+        let entered = (0..3).filter(|_| enter(&mut other)).count();
+        assert_eq!(entered, 2);
+        others.push(other);
+    }
+    assert_eq!(room.free(), 0);
 }
 
 /// A respond is never lost at a limit: whoever came in from outside gets it, though the tree has all threads that it may.

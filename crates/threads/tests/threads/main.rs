@@ -2,6 +2,7 @@
 
 mod boot_and_console;
 mod chains;
+mod costs;
 mod faults;
 mod mapping;
 mod properties;

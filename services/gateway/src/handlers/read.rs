@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body as HttpBody;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use serde_json::Value;
@@ -241,14 +241,32 @@ const DETACH: &str = "x-detach";
 
 /// What is to become of the work without its caller, as the header `X-On-Disconnect` says, else `X-Detach`.
 pub(super) fn leave(headers: &HeaderMap) -> Result<Leave, RequestError> {
-    if let Some(value) = headers.get(ON_DISCONNECT) {
+    if let Some(value) = only(headers, ON_DISCONNECT)? {
         return on_disconnect(ON_DISCONNECT, value.to_str().unwrap_or_default());
     }
-    match headers.get(DETACH).map(|value| value.to_str()) {
+    match only(headers, DETACH)?.map(|value| value.to_str()) {
         None | Some(Ok("false")) => Ok(Leave::Cancel),
         Some(Ok("true")) => Ok(Leave::Detach),
         Some(_) => Err(fault(DETACH, "must be true or false").into()),
     }
+}
+
+/// A header that may come once: of two that differ nobody knows which one the client means.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, RequestError> {
+    let mut all = headers.get_all(name).iter();
+    match (all.next(), all.next()) {
+        (value, None) => Ok(value),
+        (_, Some(_)) => Err(fault(name, "must not be there twice").into()),
+    }
+}
+
+/// Refuses the header, whatever it says, for endpoints where a field of the body says it.
+pub(super) fn must_not_say(headers: &HeaderMap) -> Result<(), RequestError> {
+    if headers.contains_key(ON_DISCONNECT) {
+        let why = "must be left out at this endpoint: a run has the field on_disconnect";
+        return Err(fault(ON_DISCONNECT, why).into());
+    }
+    must_not_detach(headers)
 }
 
 /// Refuses headers by which work would go on without its caller, for endpoints that do not read them.
@@ -306,7 +324,6 @@ pub(super) fn workspace(body: &Body) -> Result<Option<String>, RequestError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderValue;
 
     #[test]
     fn the_scheme_is_bearer_in_any_case() {
@@ -397,6 +414,16 @@ mod tests {
         assert_eq!(leave(&headers), Ok(Leave::Cancel));
         assert_eq!(must_not_detach(&headers), Ok(()));
         assert_eq!(must_not_detach(&HeaderMap::new()), Ok(()));
+        assert!(must_not_say(&headers).is_err());
+        assert_eq!(must_not_say(&HeaderMap::new()), Ok(()));
+        // The first of two says nothing of what the client means.
+        headers.append("x-on-disconnect", HeaderValue::from_static("detach"));
+        assert!(leave(&headers).is_err() && must_not_detach(&headers).is_err());
+        let mut headers = HeaderMap::new();
+        for word in ["false", "true"] {
+            headers.append("x-detach", HeaderValue::from_static(word));
+        }
+        assert!(leave(&headers).is_err() && must_not_say(&headers).is_err());
     }
 
     #[test]

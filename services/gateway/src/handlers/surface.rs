@@ -80,6 +80,8 @@ pub(super) fn refused(path: &str, error: RequestError, id: &str) -> Response {
 /// It names the header.
 pub(super) fn must_not_detach(path: &str, headers: &HeaderMap) -> Result<(), RequestError> {
     match of(path) {
+        // A run goes on there unless its body says otherwise: no word of the header would be honoured.
+        Some(Surface::Langgraph) => read::must_not_say(headers),
         Some(_) => read::must_not_detach(headers),
         None => Ok(()),
     }

@@ -54,6 +54,16 @@ pub enum BadRow {
     Listener(#[from] BadListener),
 }
 
+impl BadRow {
+    /// The same for the log, which others read than may read the row: nothing of the row is in it.
+    pub fn for_log(&self) -> String {
+        match self {
+            Self::Form(_) => "it cannot be read".to_owned(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// The listeners of the rows of a workspace.
 pub struct Listeners {
     /// Those that can be used.
@@ -136,6 +146,21 @@ fn agent() -> Option<Listener> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_log_repeats_nothing_of_a_row() {
+        let secret = r#"{"description": "x", "key-of-the-bank": 1}"#;
+        let Listeners { refused, .. } = Listeners::read([("mute", "{}"), ("odd", secret)]);
+        let logged: Vec<_> = refused.iter().map(|(_, why)| why.for_log()).collect();
+        let mute = BadRow::from(BadListener::Description).to_string();
+        assert_eq!(logged, [mute, "it cannot be read".to_owned()]);
+        // Whoever may read the row is shown more.
+        assert!(
+            refused
+                .iter()
+                .any(|(_, why)| why.to_string().contains("bank"))
+        );
+    }
 
     #[test]
     fn rows_are_listeners_or_left_out() {

@@ -8,13 +8,16 @@ use futures::future::{BoxFuture, abortable};
 use futures::stream::{FuturesUnordered, StreamExt};
 use tg_clients::listeners::Listening;
 use tg_mesh::fair::Share;
-use tg_mesh::{Cx, Responder, warn_of};
+use tg_mesh::{Cx, Responder, clock, warn_of};
 use tg_schemas::msg::{ThreadMessage, ThreadsRequest, ThreadsResponse};
 use tg_schemas::{Error, limits};
-use tg_threads::{Caller, Delivery, Effect, External, Meta, Name, Outcome, ThreadId, console};
+use tg_threads::{
+    Caller, Checked, Delivery, Effect, External, Meta, Name, Outcome, ThreadId, console,
+};
 use tokio::sync::mpsc;
 
 use super::pumping::{Pumping, notify, report};
+use super::running::Turn;
 use super::workspaces::OneWorkspace;
 use crate::engine::rows::{AGENT, AGENT_REQUEST, Listeners};
 use crate::engine::{ids, words};
@@ -60,7 +63,7 @@ pub(super) struct Conversation<'a> {
     /// Threads whose listener has a message now, and messages that wait for it.
     busy: HashSet<ThreadId>,
     waiting: HashMap<ThreadId, VecDeque<Numbered>>,
-    work: FuturesUnordered<BoxFuture<'a, (Numbered, Outcome)>>,
+    work: FuturesUnordered<BoxFuture<'a, (Numbered, Checked)>>,
     /// What is not told to the pump yet, by number.
     open: HashMap<u64, Open>,
     /// Bytes that they take.
@@ -103,13 +106,13 @@ impl<'a> Conversation<'a> {
     }
 
     pub(super) async fn run(mut self) -> Result<(), Error> {
-        let (asked, directory) = (self.asked, &self.listeners.directory);
-        let raw = asked.payload.as_bytes();
+        let asked = self.asked;
+        let admitted = self.threads.admitted(self.cx, &self.listeners, asked);
         let external = External {
             id: &self.cx.id,
             caller: self.caller.clone(),
-            admitted: directory.admitted(&asked.to, &asked.r#type, raw),
-            raw,
+            admitted: admitted.await?,
+            raw: asked.payload.as_bytes(),
             meta: Meta {
                 request_id: self.cx.request().unwrap_or_default().to_owned(),
                 user_id: self.caller.principal.clone(),
@@ -142,14 +145,14 @@ impl<'a> Conversation<'a> {
             tokio::select! {
                 biased;
                 Some(piece) = self.pieces.1.recv() => self.say(piece).await?,
-                Some(((number, delivery), outcome)) = self.work.next() => {
+                Some(((number, delivery), checked)) = self.work.next() => {
                     // What it said comes before what follows from it.
                     while let Ok(piece) = self.pieces.1.try_recv() {
                         self.say(piece).await?;
                     }
                     let thread = delivery.metadata().thread_id;
                     let open = self.close(number);
-                    let effects = self.returned(&delivery, outcome);
+                    let effects = self.returned(&delivery, checked);
                     self.effects.extend(effects);
                     self.carry_out().await?;
                     // Until now its listener counted as busy, so that what waits goes before what is new.
@@ -173,24 +176,25 @@ impl<'a> Conversation<'a> {
         Some(open)
     }
 
-    fn returned(&self, delivery: &Delivery, outcome: Outcome) -> Vec<Effect> {
-        let directory = &self.listeners.directory;
-        let forwards = matches!(&outcome, Outcome::Turn(turn) if !turn.forwards.is_empty());
-        let checked = outcome.checked(directory, delivery);
-        if forwards {
-            self.threads.make_room(self.cx);
+    fn returned(&self, delivery: &Delivery, checked: Checked) -> Vec<Effect> {
+        if checked.forwards() {
+            // Its own tree stays anyway: the message counts as in progress until the pump has it back.
+            self.threads.make_room(self.cx, None);
         }
         let mut workspace = self.workspace.lock();
-        workspace.returned(directory, delivery, checked)
+        workspace.returned(&self.listeners.directory, delivery, checked)
+    }
+
+    fn cancelled(&self, delivery: &Delivery) -> Vec<Effect> {
+        let checked = Outcome::Cancelled.checked(&self.listeners.directory, delivery);
+        self.returned(delivery, checked)
     }
 
     async fn carry_out(&mut self) -> Result<(), Error> {
         while let Some(effect) = self.effects.pop_front() {
             match effect {
                 Effect::Deliver(delivery) if delivery.envelope().to == Name::console_router() => {
-                    let turn = console::route(&self.listeners.directory, &delivery);
-                    let effects = self.returned(&delivery, Outcome::Turn(turn));
-                    self.effects.extend(effects);
+                    self.route(delivery);
                 }
                 Effect::Deliver(delivery) => self.give(delivery),
                 Effect::Door(envelope) => {
@@ -217,11 +221,10 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn give(&mut self, delivery: Delivery) {
-        let (thread, delivery) = (delivery.metadata().thread_id, Arc::new(delivery));
-        let size = serde_json::to_vec(&delivery.envelope().payload).map_or(HELD, |body| body.len());
+    /// Notes a message of which the pump has no outcome yet.
+    fn enter(&mut self, delivery: Delivery) -> Numbered {
+        let delivery = Arc::new(delivery);
         self.given += 1;
-        let number = self.given;
         let open = Open {
             delivery: delivery.clone(),
             size: 0,
@@ -229,9 +232,23 @@ impl<'a> Conversation<'a> {
             has_thread: false,
             turn: None,
         };
-        self.open.insert(number, open);
+        self.open.insert(self.given, open);
+        (self.given, delivery)
+    }
+
+    /// The router of the console is part of the system: what it makes of a line is checked as what a listener returned.
+    fn route(&mut self, delivery: Delivery) {
+        let turn = console::route(&self.listeners.directory, &delivery);
+        let numbered = self.enter(delivery);
+        self.check(numbered, Outcome::Turn(turn));
+    }
+
+    fn give(&mut self, delivery: Delivery) {
+        let thread = delivery.metadata().thread_id;
+        let size = serde_json::to_vec(&delivery.envelope().payload).map_or(HELD, |body| body.len());
+        let numbered = self.enter(delivery);
+        let number = numbered.0;
         let fits = self.takes(number, size);
-        let numbered = (number, delivery);
         if number > MOST || !fits {
             self.refuse(numbered);
         } else if self.busy.insert(thread) {
@@ -243,8 +260,8 @@ impl<'a> Conversation<'a> {
 
     /// Counts what a message takes besides what was counted; whether there is room for it.
     fn takes(&mut self, number: u64, size: usize) -> bool {
-        let user = Arc::from(self.caller.place.workspace.as_str());
-        let share = self.threads.bodies.try_take(&user, (size >> 10).max(1));
+        let workspace = &self.caller.place.workspace;
+        let share = self.threads.bodies.try_take(workspace, size);
         self.held += size;
         let fits = self.held <= HELD && share.is_some();
         let Some(open) = self.open.get_mut(&number) else {
@@ -257,8 +274,21 @@ impl<'a> Conversation<'a> {
     }
 
     fn refuse(&mut self, numbered: Numbered) {
-        let refused = std::future::ready((numbered, Outcome::Unserved));
-        self.work.push(Box::pin(refused));
+        self.check(numbered, Outcome::Unserved);
+    }
+
+    fn check(&mut self, numbered: Numbered, outcome: Outcome) {
+        self.work_on(numbered, std::future::ready(outcome));
+    }
+
+    /// What comes of a message goes to the pump once it is checked.
+    fn work_on(&mut self, numbered: Numbered, outcome: impl Future<Output = Outcome> + Send + 'a) {
+        let (threads, cx, listeners) = (self.threads, self.cx, self.listeners.clone());
+        self.work.push(Box::pin(async move {
+            let outcome = outcome.await;
+            let checked = threads.checked(cx, &listeners, &numbered.1, outcome).await;
+            (numbered, checked)
+        }));
     }
 
     /// What waits for listeners on threads that ended goes: nobody waits for what will be dropped.
@@ -266,7 +296,7 @@ impl<'a> Conversation<'a> {
         for thread in ended {
             for (number, delivery) in self.waiting.remove(thread).into_iter().flatten() {
                 self.close(number);
-                let effects = self.returned(&delivery, Outcome::Cancelled);
+                let effects = self.cancelled(&delivery);
                 self.effects.extend(effects);
             }
         }
@@ -293,7 +323,9 @@ impl<'a> Conversation<'a> {
         if size > 0 && !self.takes(number, size) {
             return self.refuse((number, delivery));
         }
-        let id = ids::of_message(&self.cx.id, number);
+        let listener = delivery.envelope().to.clone();
+        let id = ids::of_message(&self.cx.id, number, listener.as_str());
+        let asked_as = id.clone();
         let pieces = self.pieces.0.clone();
         let (cx, patience) = (self.cx, self.threads.options.patience());
         let numbered = (number, delivery.clone());
@@ -320,14 +352,20 @@ impl<'a> Conversation<'a> {
             if !workspace.registry().is_live(thread) {
                 stop.abort();
             }
-            workspace.running.add(thread, stop)
+            let turn = Turn {
+                listener,
+                id: asked_as,
+                since: clock::millis(),
+                stop,
+            };
+            workspace.running.add(thread, turn)
         };
         if let Some(open) = self.open.get_mut(&number) {
             open.turn = Some(turn);
         }
-        self.work.push(Box::pin(async move {
-            (numbered, asking.await.unwrap_or(Outcome::Cancelled))
-        }));
+        self.work_on(numbered, async move {
+            asking.await.unwrap_or(Outcome::Cancelled)
+        });
     }
 
     async fn say(&mut self, (source, chunk): Piece) -> Result<(), Error> {
@@ -374,7 +412,7 @@ impl Drop for Conversation<'_> {
         let open = open.into_iter().filter_map(|number| self.close(number));
         let open: Vec<_> = open.map(|open| open.delivery).collect();
         for delivery in open.into_iter().chain(next) {
-            for effect in self.returned(&delivery, Outcome::Cancelled) {
+            for effect in self.cancelled(&delivery) {
                 if let Effect::Ended(threads) = effect {
                     ended.extend(threads);
                 }

@@ -1,5 +1,7 @@
 //! What the service serves: the messages of whoever is outside.
 
+mod bodies;
+mod checks;
 mod conversation;
 mod pumping;
 mod running;

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use tg_clients::listeners::tell_ended;
-use tg_mesh::fair::Pool;
 use tg_mesh::{Cx, Derived, Mesh, TaskKind, clock};
-use tg_schemas::WorkspaceId;
-use tg_threads::{Name, Outcome, Place, Pump, Room, ThreadId, Turn};
+use tg_schemas::msg::ThreadsRequest;
+use tg_schemas::{Error, WorkspaceId};
+use tg_threads::{Admitted, Checked, Delivery, Name, Outcome, Place, Pump, Room, ThreadId, Turn};
 
+use super::bodies::Bodies;
+use super::checks::Checks;
 use super::workspaces::{EndedIn, OneWorkspace, PLACES, Wall, Workspaces};
 use crate::engine::rows::{CONFIG, Listeners};
 use crate::error::ThreadsError;
@@ -16,46 +18,103 @@ use crate::options::Options;
 /// The name of the mesh in its boot message and in all chains.
 const MESH: &str = "mesh";
 
-/// KiB of payloads of all workspaces, of which one may have half.
-const BODIES: usize = 128 << 10;
-
 /// What messages of all workspaces go through, each with a pump of its own: none waits for what another checks.
 pub(super) struct Pumping {
     pub(super) options: Options,
-    listeners: Derived<Listeners>,
+    listeners: Arc<Derived<Listeners>>,
+    checks: Checks,
     workspaces: Workspaces,
-    /// KiB of payloads that listeners have or wait for, and of what agents read of their peers.
-    pub(super) bodies: Pool,
+    /// Room for payloads that listeners have or wait for, and for what agents read of their peers.
+    pub(super) bodies: Bodies,
 }
 
 impl Pumping {
     pub(super) fn new(options: Options) -> Self {
         Self {
             options,
-            listeners: Derived::default(),
+            listeners: Arc::default(),
+            checks: Checks::default(),
             workspaces: Workspaces::default(),
-            bodies: Pool::new(BODIES, BODIES / 2),
+            bodies: Bodies::default(),
         }
     }
 
     /// The listeners of the workspace of a message, as its configuration has them now.
-    pub(super) fn listeners(&self, cx: &Cx) -> Arc<Listeners> {
+    ///
+    /// # Errors
+    /// The process ends.
+    pub(super) async fn listeners(&self, cx: &Cx) -> Result<Arc<Listeners>, Error> {
         let rows = [cx.config().values(cx.workspace(), CONFIG)];
         if let Some(listeners) = self.listeners.get(cx.workspace(), &rows) {
-            return listeners;
+            return Ok(listeners);
         }
-        let texts = rows[0]
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.as_ref()));
-        let listeners = Listeners::read(texts);
+        let permit = self.checks.permit(cx.workspace()).await?;
+        // Of messages that come at once the first one reads the rows.
+        if let Some(listeners) = self.listeners.get(cx.workspace(), &rows) {
+            return Ok(listeners);
+        }
+        let (known, workspace) = (self.listeners.clone(), cx.workspace().to_owned());
+        let read = move || {
+            let texts = rows[0]
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_ref()));
+            let listeners = Listeners::read(texts);
+            known.put(&workspace, rows.into(), listeners)
+        };
+        let listeners = permit.run(read).await?;
         for (name, why) in &listeners.refused {
-            tg_mesh::warn_of!(cx, listener = %name, %why, "a listener is left out");
+            tg_mesh::warn_of!(cx, listener = %name, why = %why.for_log(), "a listener is left out");
         }
-        self.listeners.put(cx.workspace(), rows.into(), listeners)
+        Ok(listeners)
+    }
+
+    /// A message from outside as its listener takes it, if it does. What takes long is checked beside the runtime.
+    ///
+    /// # Errors
+    /// The process ends.
+    pub(super) async fn admitted(
+        &self,
+        cx: &Cx,
+        listeners: &Arc<Listeners>,
+        asked: &ThreadsRequest,
+    ) -> Result<Option<Admitted>, Error> {
+        let admitted = |listeners: &Listeners, asked: &ThreadsRequest| {
+            let raw = asked.payload.as_bytes();
+            let directory = &listeners.directory;
+            directory.admitted(&asked.to, &asked.r#type, raw)
+        };
+        let (to, kind, bytes) = (&asked.to, &asked.r#type, asked.payload.len());
+        if !listeners.directory.is_costly(to, kind, bytes) {
+            return Ok(admitted(listeners, asked));
+        }
+        let permit = self.checks.permit(cx.workspace()).await?;
+        let (listeners, asked) = (listeners.clone(), asked.clone());
+        permit.run(move || admitted(&listeners, &asked)).await
+    }
+
+    /// What a listener made of a message, checked by what its targets take. What takes long is checked beside the runtime.
+    pub(super) async fn checked(
+        &self,
+        cx: &Cx,
+        listeners: &Arc<Listeners>,
+        delivery: &Arc<Delivery>,
+        outcome: Outcome,
+    ) -> Checked {
+        if !outcome.is_costly(&listeners.directory) {
+            return outcome.checked(&listeners.directory, delivery);
+        }
+        let (all, own) = (listeners.clone(), delivery.clone());
+        let done = async {
+            let permit = self.checks.permit(cx.workspace()).await?;
+            let check = move || outcome.checked(&all.directory, &own);
+            permit.run(check).await
+        };
+        let checked = done.await;
+        checked.unwrap_or_else(|_| Outcome::Unserved.checked(&listeners.directory, delivery))
     }
 
     /// The threads of the workspace of a message. Whoever wants them first starts them: nothing from outside comes before the
-    /// boot message. A workspace without live threads makes room for another.
+    /// boot message.
     ///
     /// # Errors
     /// Too many workspaces have threads.
@@ -65,7 +124,6 @@ impl Pumping {
         place: &Place,
         listeners: &Listeners,
     ) -> Result<OneWorkspace, ThreadsError> {
-        self.make_room(cx);
         let start = |room| self.start(place, listeners, room);
         let workspace = self.workspaces.get(&cx.workspace_key(), start);
         workspace.ok_or(ThreadsError::Busy)
@@ -77,8 +135,10 @@ impl Pumping {
     }
 
     /// Where all threads are taken, ends some that nothing is in progress of.
-    pub(super) fn make_room(&self, cx: &Cx) {
-        let ended = self.workspaces.make_room(&cx.workspace_key(), PLACES);
+    /// The tree of the thread that is `kept` stays.
+    pub(super) fn make_room(&self, cx: &Cx, kept: Option<ThreadId>) {
+        let key = cx.workspace_key();
+        let ended = self.workspaces.make_room((&key, kept), PLACES);
         report(cx, ended);
     }
 

@@ -16,6 +16,9 @@ use crate::engine::words;
 use crate::error::ThreadsError;
 use crate::options::Options;
 
+/// Most turns that are shown of a thread: those that began first.
+const TURNS: usize = 100;
+
 /// Serves `threads`.
 pub(crate) struct Threads(Pumping);
 
@@ -74,7 +77,7 @@ impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
         mut out: Responder<ThreadsResponse>,
     ) -> Result<(), Error> {
         let place = Self::place(&cx, &asked)?;
-        let listeners = self.0.listeners(&cx);
+        let listeners = self.0.listeners(&cx).await?;
         let done = |response| ThreadsResponse {
             end_of_stream: true,
             ..response
@@ -83,6 +86,7 @@ impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
         let listed = match asked.operation.as_str() {
             "send-message" => {
                 let caller = Self::caller(&cx, place, &asked);
+                self.0.make_room(&cx, caller.thread);
                 let workspace = self.0.workspace(&cx, &caller.place, &listeners)?;
                 let through = (&self.0, &cx, workspace);
                 return Conversation::new(through, listeners, caller, &asked, out)
@@ -121,14 +125,24 @@ impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
             "show-thread" => {
                 let thread = ThreadId::parse(&asked.thread).map_err(|_| ThreadsError::Thread)?;
                 let workspace = self.0.workspace(&cx, &place, &listeners)?;
-                let chain = {
+                let (chain, turns, in_progress) = {
                     let live = workspace.lock();
-                    let here = live.registry().is_in(thread, &place);
-                    here.then(|| live.registry().lookup(thread)).flatten()
+                    let registry = live.registry();
+                    let here = registry.is_in(thread, &place);
+                    let chain = here.then(|| registry.lookup(thread)).flatten();
+                    let threads = registry.threads_beside(thread);
+                    let turns = threads.flat_map(|one| live.running.on(one));
+                    let mut turns: Vec<_> = turns.cloned().collect();
+                    turns.sort_by_key(|turn| turn.since);
+                    turns.truncate(TURNS);
+                    (chain, turns, registry.in_progress(thread))
                 };
                 let chain = chain.ok_or(ThreadsError::Thread)?;
+                let turns = turns.into_iter().map(|turn| turn.shown(&cx.mesh));
                 ThreadsResponse {
                     chain: chain.iter().map(ToString::to_string).collect(),
+                    turns: turns.collect(),
+                    in_progress: i64::from(in_progress),
                     ..none
                 }
             }

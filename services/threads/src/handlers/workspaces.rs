@@ -1,9 +1,9 @@
 //! The threads of all workspaces, which share one room.
 
-use std::collections::HashMap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tg_mesh::clock;
 use tg_schemas::WorkspaceKey;
 use tg_threads::{
@@ -145,12 +145,22 @@ impl Workspaces {
 
     /// Makes room for a message or a return of a workspace, where there is none. Idle threads end, and then trees of whichever
     /// workspace has most threads: of those that nothing is in progress of, the one that was untouched for longest. A workspace
-    /// that has fewer threads than the one that asks gives up nothing. Returns what ended.
-    pub(super) fn make_room(&self, own: &WorkspaceKey, places: usize) -> EndedIn {
-        let mut ended = EndedIn::new();
+    /// that has fewer threads than the one that asks gives up nothing, and the tree of the thread that is `kept` stays. Some
+    /// more room is made at once, as all trees are looked at for it. A workspace that has much makes room with its own trees
+    /// alone, in its registry. Returns what ended.
+    pub(super) fn make_room(
+        &self,
+        (own, kept): (&WorkspaceKey, Option<ThreadId>),
+        places: usize,
+    ) -> EndedIn {
         let all = self.all.lock();
-        if self.room.free() >= places && all.len() < WORKSPACES {
-            return ended;
+        let is_let_in = all.len() < WORKSPACES || all.contains_key(own);
+        let has_much = || {
+            let own = all.get(own).map(|one| one.lock().registry().live());
+            !self.room.is_little(own.unwrap_or(0))
+        };
+        if is_let_in && (self.room.free() >= places || has_much()) {
+            return EndedIn::new();
         }
         // Threads of workspaces that nobody sends anything to end by themselves.
         let now = Wall.time();
@@ -161,29 +171,67 @@ impl Workspaces {
                 false => one.try_lock(),
             };
             if let Some(mut live) = live {
-                ended.push((key.clone(), live.cleanup(now)));
-                holders.push((key, live));
+                let ended = live.cleanup(now);
+                holders.push(Holder {
+                    key,
+                    live,
+                    quiet: None,
+                    ended,
+                });
             }
         }
-        let least = holders.iter().find(|(key, _)| *key == own);
-        let least = least.map_or(0, |(_, live)| live.registry().live());
-        while self.room.free() < places {
-            holders.sort_unstable_by_key(|(_, live)| live.registry().live());
-            let Some((key, live)) = holders.last_mut() else {
-                break;
-            };
-            let gone = match live.registry().live() >= least.max(1) {
-                true => live.pump.give_up(),
-                false => break,
-            };
-            if gone.is_empty() {
-                holders.pop();
-            } else {
-                ended.push(((*key).clone(), gone));
+        if self.room.free() < places {
+            let least = holders.iter().find(|one| one.key == own);
+            let least = least.map_or(0, |one| one.live.registry().live());
+            let wanted = places + self.room.together();
+            self.give_up(&mut holders, kept, (least.max(1), wanted));
+        }
+        let ended = holders.into_iter().filter(|one| !one.ended.is_empty());
+        ended.map(|one| (one.key.clone(), one.ended)).collect()
+    }
+
+    /// The largest gives up one tree after the other until so many places are free, or none has as many threads as `least`.
+    fn give_up(
+        &self,
+        holders: &mut [Holder<'_>],
+        kept: Option<ThreadId>,
+        (least, wanted): (usize, usize),
+    ) {
+        let sizes = holders.iter().enumerate();
+        let sizes = sizes.map(|(at, one)| (one.live.registry().live(), at));
+        let mut by_size: BinaryHeap<(usize, usize)> = sizes.collect();
+        while self.room.free() < wanted
+            && let Some((size, at)) = by_size.pop()
+            && size >= least
+            && let Some(holder) = holders.get_mut(at)
+        {
+            if holder.give_up(kept) {
+                by_size.push((holder.live.registry().live(), at));
             }
         }
-        ended.retain(|(_, threads)| !threads.is_empty());
-        ended
+    }
+}
+
+/// A workspace while room is made.
+struct Holder<'a> {
+    key: &'a WorkspaceKey,
+    live: MutexGuard<'a, Live>,
+    /// Its trees that may go, the next one last; once the first one is to go.
+    quiet: Option<Vec<ThreadId>>,
+    ended: Vec<ThreadId>,
+}
+
+impl Holder<'_> {
+    /// Ends one of its trees; whether there was one.
+    fn give_up(&mut self, kept: Option<ThreadId>) -> bool {
+        let registry = self.live.registry();
+        let quiet = self.quiet.get_or_insert_with(|| registry.quiet(kept));
+        let Some(first) = quiet.pop() else {
+            return false;
+        };
+        let ended = self.live.pump.give_up(first);
+        self.ended.extend(ended);
+        true
     }
 }
 
@@ -262,7 +310,17 @@ mod tests {
         }
 
         fn make_room(&self, name: &str) -> Vec<(String, Vec<ThreadId>)> {
-            let ended = self.0.make_room(&WorkspaceKey::new(name, 0), 1);
+            self.make_places(name, None, 1)
+        }
+
+        fn make_places(
+            &self,
+            name: &str,
+            kept: Option<ThreadId>,
+            places: usize,
+        ) -> Vec<(String, Vec<ThreadId>)> {
+            let own = WorkspaceKey::new(name, 0);
+            let ended = self.0.make_room((&own, kept), places);
             let named = |(key, threads): (WorkspaceKey, _)| (key.name().to_owned(), threads);
             ended.into_iter().map(named).collect()
         }
@@ -293,6 +351,60 @@ mod tests {
         );
         assert!(shared.is_live("new", thread));
         // There is room: nobody gives anything up.
+        assert!(shared.make_room("new").is_empty());
+    }
+
+    #[test]
+    fn a_message_never_ends_the_thread_that_it_goes_on_with() {
+        let shared = Shared::of(200);
+        let kept = shared.done("own");
+        // All others are busy, and have so little that they may take the last tenth.
+        let mut others = 0;
+        while shared.0.room.free() > 0 {
+            shared.send(&format!("busy-{}", others / 4));
+            others += 1;
+        }
+        let ended = shared.make_places("own", Some(kept), 1);
+        assert!(ended.is_empty(), "{ended:?}");
+        assert!(shared.is_live("own", kept));
+        let ended = shared.make_places("own", None, 1);
+        assert_eq!(ended.len(), 1, "{ended:?}");
+        assert!(!shared.is_live("own", kept));
+    }
+
+    /// All trees of a workspace that has much are looked at for nobody else: it has to do with its own.
+    #[test]
+    fn a_workspace_that_has_much_ends_nothing_of_others() {
+        let shared = Shared::of(200);
+        let quiet: Vec<_> = (0..60).map(|_| shared.done("quiet")).collect();
+        let mut busy = 0;
+        while shared.0.room.free() > 0 {
+            shared.send(&format!("busy-{}", busy / 4));
+            busy += 1;
+        }
+        assert!(shared.make_room("quiet").is_empty());
+        assert!(quiet.iter().all(|one| shared.is_live("quiet", *one)));
+        assert!(!shared.make_room("new").is_empty());
+    }
+
+    #[test]
+    fn a_hundredth_of_the_room_is_made_at_once() {
+        let shared = Shared::of(300);
+        for _ in 0..130 {
+            shared.done("large");
+        }
+        // The last tenth is for those that have little.
+        let small = (0..7).flat_map(|number| [number; 3]).take(20);
+        for number in small {
+            shared.done(&format!("small-{number}"));
+        }
+        assert_eq!(shared.0.room.free(), 0);
+        let ended = shared.make_room("new");
+        let [(name, threads)] = ended.as_slice() else {
+            panic!("{ended:?}");
+        };
+        assert_eq!((name.as_str(), threads.len()), ("large", 4));
+        assert_eq!(shared.0.room.free(), 4);
         assert!(shared.make_room("new").is_empty());
     }
 

@@ -159,6 +159,10 @@ const RULES: &[Rule] = &[
                 "builds a schema, as often as its rows change",
             ),
             (
+                "services/threads/src/handlers/checks.rs",
+                "checks large payloads and compiles schemas, one piece of a workspace at a time",
+            ),
+            (
                 "services/tool/src/mcp/pool.rs",
                 "reads the roots of TLS once",
             ),

@@ -65,7 +65,7 @@ fn targets() -> Vec<Target> {
         ExtractedObject StructuredDataDiagnosisRequest StructuredDataDiagnosisResponse GraphQLError RowsQueryRequest
         RowsQueryResponse QuestionToStructuredQueryRequest QuestionToStructuredQueryResponse
         StructuredQueryRequest StructuredQueryResponse
-        ThreadsRequest ThreadMessage ListenerInfo ThreadsResponse ListenerRequest ListenerMessage ListenerResponse
+        ThreadsRequest ThreadMessage ThreadTurn ListenerInfo ThreadsResponse ListenerRequest ListenerMessage ListenerResponse
         ThreadsEnded OperationRequest OperationResponse AgentTask SessionNotice
         ChatToolCall ChatTurn ChatTool ChatCompletionRequest ChatUsage ModelHealth ModelRest RouteBackend ModelRoute
         ChatCompletionResponse LoopRecord PollRecord Superseded ChunkReaders Reindexed ViolationsRequest Violation ViolationsResponse)

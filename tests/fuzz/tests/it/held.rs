@@ -59,7 +59,7 @@ messages! {
     GraphQLError RowsQueryRequest RowsQueryResponse QuestionToStructuredQueryRequest
     QuestionToStructuredQueryResponse StructuredQueryRequest StructuredQueryResponse ViolationsRequest Violation
     ViolationsResponse MeasureRequest MeasureResponse Receipt Receipts
-    ThreadsRequest ThreadMessage ListenerInfo ThreadsResponse ListenerRequest ListenerMessage ListenerResponse
+    ThreadsRequest ThreadMessage ThreadTurn ListenerInfo ThreadsResponse ListenerRequest ListenerMessage ListenerResponse
     ThreadsEnded OperationRequest OperationResponse
 }
 

@@ -90,6 +90,7 @@ const OURS: [&str; 89] = [
     "SummedStep",
     "Superseded",
     "ThreadMessage",
+    "ThreadTurn",
     "ThreadsEnded",
     "ThreadsRequest",
     "ThreadsResponse",

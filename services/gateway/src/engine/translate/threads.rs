@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tg_schemas::Error;
-use tg_schemas::msg::{ListenerInfo, ThreadMessage, ThreadsRequest, ThreadsResponse};
+use tg_schemas::msg::{ListenerInfo, ThreadMessage, ThreadTurn, ThreadsRequest, ThreadsResponse};
 
 use super::fields::{Body, Fields, Reply};
 use super::{About, Translate};
@@ -48,7 +48,13 @@ impl Translate for Threads {
                 )
                 .put_truthy("next", part.next),
             "close-thread" => reply.put("closed", part.closed),
-            "show-thread" => reply.put("chain", part.chain),
+            "show-thread" => reply
+                .put("chain", part.chain)
+                .put_truthy(
+                    "turns",
+                    part.turns.into_iter().map(turn).collect::<Vec<_>>(),
+                )
+                .put("in-progress", part.in_progress),
             _ => reply
                 .put_truthy("thread", part.thread)
                 .put_truthy("source", part.source)
@@ -69,6 +75,15 @@ fn listener(one: ListenerInfo) -> Value {
 
 fn refused(one: ListenerInfo) -> Value {
     json!({"name": one.name, "why": one.why})
+}
+
+fn turn(one: ThreadTurn) -> Value {
+    let row = Reply::new()
+        .put("listener", one.listener)
+        .put("since-ms", one.since_ms)
+        .put_truthy("waits-for", one.waits_for)
+        .put_truthy("silent-ms", one.silent_ms);
+    Value::Object(row.done())
 }
 
 fn message(one: ThreadMessage) -> Value {
@@ -117,7 +132,23 @@ mod tests {
         );
         assert_eq!(
             part::<Threads>(told.clone(), "show-thread"),
-            json!({"chain": []})
+            json!({"chain": [], "in-progress": 0})
+        );
+        let runs = ThreadTurn {
+            listener: "greeter".to_owned(),
+            since_ms: 5,
+            waits_for: "process".to_owned(),
+            silent_ms: 0,
+        };
+        let running = ThreadsResponse {
+            turns: vec![runs],
+            in_progress: 2,
+            ..told.clone()
+        };
+        let turn = json!({"listener": "greeter", "since-ms": 5, "waits-for": "process"});
+        assert_eq!(
+            part::<Threads>(running, "show-thread"),
+            json!({"chain": [], "turns": [turn], "in-progress": 2})
         );
         assert_eq!(
             part::<Threads>(told.clone(), "close-thread"),
