@@ -294,6 +294,22 @@ async fn a_graph_says_whether_it_is_stored(place: Place) {
         let told: Value = response.json().await.unwrap();
         assert_eq!(told[field], wanted, "{told}");
     }
+    // Three parts, of which the store refuses the first and the last.
+    let line = |at: usize| match at {
+        77 | 2_100 => format!("<{REFUSED}> <urn:p> {at} .\n"),
+        _ => format!("<urn:{at}> <urn:p> {at} .\n"),
+    };
+    let request = world
+        .http
+        .post(world.url(path))
+        .header("content-type", "text/turtle")
+        .body((0..2_500).map(line).collect::<String>());
+    let response = request.timeout(BOUND).send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 413);
+    let told: Value = response.json().await.unwrap();
+    let error = json!({"type": "too-large", "message": "at most so many"});
+    let errors = json!([{"from": 0, "error": error}, {"from": 2000, "error": error}]);
+    assert_eq!(told, json!({"error": error, "errors": errors}));
     let (status, told) = world
         .post(
             &format!("{}?settled=perhaps", import("rows")),
