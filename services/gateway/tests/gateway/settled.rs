@@ -203,7 +203,7 @@ async fn through_a_socket(world: &World, kind: &str, frames: &[String]) -> Value
     tokio::join!(send, hear).1
 }
 
-/// The kinds that `it/exactly_the_refused_lines_are_named.rs` does not import.
+/// The kinds that `it/exactly_the_refused_lines_are_named.rs` imports by `tg` alone.
 async fn each_door_names_the_frames_that_a_store_refused(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let count = match place {
