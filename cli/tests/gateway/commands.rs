@@ -476,3 +476,31 @@ async fn a_file_that_is_no_bundle_is_told_so() {
         assert!(told.ends_with(wanted), "{told}");
     }
 }
+
+#[tokio::test]
+async fn the_audit_is_shown_by_time_with_the_names_of_users() {
+    let fake = Fake::rest(|_, body| match body["operation"].as_str() {
+        Some("list-users") => (200, json!({"users": [{"id": "u1", "username": "ada"}]})),
+        _ => {
+            let entry = |id: u64, second: u64, actor: &str| {
+                let time = format!("2030-01-01T08:00:0{second}.000Z");
+                json!({"id": id, "time": time, "kind": "read", "actor": actor, "operation": "ask"})
+            };
+            let (late, early) = (entry(1, 2, "u1"), entry(2, 1, "u2"));
+            (200, json!({"entries": [late, early]}))
+        }
+    })
+    .await;
+    let printed = fake.tg(&["show-audit", "--actor", "ada"]).await.printed();
+    let (first, second) = printed.split_once('\n').expect("two lines");
+    assert!(
+        first.contains("08:00:01") && first.contains("  u2  "),
+        "{printed}"
+    );
+    assert!(
+        second.contains("08:00:02") && second.contains("  ada (u1)  "),
+        "{printed}"
+    );
+    let asked = asked(&fake).pop().expect("asked");
+    assert_eq!(asked["actor"], "u1");
+}

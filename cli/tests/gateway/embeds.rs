@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use tg_cli::interrupt::Interrupt;
 
@@ -290,4 +292,46 @@ async fn what_a_store_did_not_take_is_told_and_fails_the_command() {
         assert!(ran.talk.contains(told), "{}", ran.talk);
     }
     assert!(ran.result.is_err());
+}
+
+#[tokio::test]
+async fn a_bundle_names_the_triples_that_a_store_did_not_take() {
+    let reply = json!({"flow-ids": ["choosy"], "collections": [{"collection": "c"}], "config": {}});
+    let fake = Fake::rest(move |_, _| (200, reply.clone())).await;
+    let manifest = r#"{"format": "tgx", "format_version": 1, "workspace": "w"}"#;
+    let quad = |n: usize| format!("<urn:{n}> <urn:p> \"o\" <urn:trustgraph:collection:c> .\n");
+    let quads: String = (0..2500).map(quad).collect();
+    let members = [
+        ("manifest.json", manifest),
+        ("knowledge/c/triples.nq", quads.as_str()),
+    ];
+    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (name, body) in members {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(body.len() as u64);
+        header.set_mode(0o644);
+        let added = tar.append_data(&mut header, name, body.as_bytes());
+        added.expect("added");
+    }
+    let packed = tar.into_inner().expect("written");
+    let packed = packed.finish().expect("written");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("w.tgx");
+    fs::write(&path, packed).expect("written");
+    let file = path.to_str().expect("a path");
+
+    let line = ["import-workspace", "-f", "choosy", "-i", file];
+    let ran = fake.tg(&line).await;
+    for named in [
+        "triples of collection c, number 1002 refused: n: must be a number",
+        "triples of collection c, number 2001 to 2500 not confirmed: not in time",
+    ] {
+        assert!(ran.talk.contains(named), "{}", ran.talk);
+    }
+    assert!(ran.result.is_err());
+    let ran = fake.tg(&[&line[..], &["--json"]].concat()).await;
+    let shown: Value = serde_json::from_str(&ran.data).expect("JSON");
+    let refused = &shown["not-stored"][0]["settled"]["refused"][0]["items"];
+    let items = json!([{"item": 1002, "message": "n: must be a number"}]);
+    assert_eq!(refused, &items, "{shown}");
 }

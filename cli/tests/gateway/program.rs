@@ -246,8 +246,9 @@ async fn ctrl_c_closes_the_socket_and_exits_with_130() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_is_kept_for_the_commands_that_follow() {
-    let fake = Fake::rest(|_, body| match body["operation"].as_str() {
+    let fake = Fake::rest(|path, body| match body["operation"].as_str() {
         Some("whoami") => (200, json!({"user": {"id": "u1", "username": "ann"}})),
+        None if path == "/api/v1/auth/login" => (200, json!({"jwt": "an-hour"})),
         _ => (200, json!({"put-aside": [], "requests": []})),
     })
     .await;
@@ -281,6 +282,14 @@ async fn a_login_is_kept_for_the_commands_that_follow() {
         listed.contains("work (current)") && !listed.contains("tg_secret"),
         "{listed}"
     );
+
+    // A password goes to the saved address, without the saved token.
+    let printed = tg(&["login", "--username", "ann", "--password", "secret"]);
+    assert_eq!(printed, "an-hour\n");
+    let last = fake.heard().pop();
+    let password = json!({"username": "ann", "password": "secret"});
+    let login = Heard::Rest("/api/v1/auth/login".to_owned(), None, password);
+    assert_eq!(last, Some(login));
 
     // What is said goes before what is kept, and another gateway gets no token of this one.
     let other = Fake::rest(|_, _| (200, json!({"user": {"id": "u2"}}))).await;

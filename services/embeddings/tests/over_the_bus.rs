@@ -10,6 +10,7 @@ use tg_clients::model_calls::{RESERVE, SETTLE};
 use tg_embeddings::{Options, ProviderKind};
 use tg_mesh::{Ask, Processor};
 use tg_runs::JobId;
+use tg_schemas::limits::EMBEDDED_TEXT;
 use tg_schemas::msg::{
     Chunk, DocumentEmbeddings, EmbeddingsRequest, EmbeddingsResponse, EntityContext,
     EntityContexts, ExtractedObject, GraphEmbeddings, Metadata, RowEmbeddings, RunTallyEntry,
@@ -275,6 +276,7 @@ async fn entities_keep_what_is_known_of_them(place: Place) {
             context(Some(Term::literal("e")), ""),
             context(Some(Term::literal("e")), "said"),
             context(None, "of nobody"),
+            context(Some(Term::iri("urn:long")), &"x".repeat(EMBEDDED_TEXT + 1)),
         ],
     };
     system.flow.write("entity-contexts-load", &record).await;
@@ -290,7 +292,8 @@ async fn entities_keep_what_is_known_of_them(place: Place) {
     );
     assert_eq!(entities[0].rdf_type, ["urn:T"]);
     let aside = system.flow.dead_letter().await;
-    let each = "entities[1].entity: is required; entities[4].entity: is required";
+    let each = "entities[1].entity: is required; entities[4].entity: is required; entities[5].context: is longer than \
+                1048576 bytes";
     assert_eq!(aside.detail, each);
 }
 

@@ -327,6 +327,25 @@ impl Options {
         .collect()
     }
 
+    /// A variable that names a model while nothing chooses a server, and the variables that would choose one.
+    fn model_without_server(&self) -> Option<(&'static str, &'static str)> {
+        let of = &self.variables;
+        if self.kind() != (ProviderKind::Builtin, "") {
+            return None;
+        }
+        let models = [
+            (
+                &of.openai_model,
+                &OPENAI,
+                "OPENAI_BASE_URL or OPENAI_API_KEY",
+            ),
+            (&of.anthropic_model, &ANTHROPIC, "ANTHROPIC_API_KEY"),
+            (&of.ollama_model, &OLLAMA, "OLLAMA_HOST"),
+        ];
+        let given = models.into_iter().find(|(model, ..)| model.is_some());
+        given.map(|(_, vendor, others)| (vendor.model.0, others))
+    }
+
     /// The server that is to answer, for those who run the system; `None`: the builtin reader does.
     pub fn origin(&self) -> Option<Origin> {
         if let Some(backends) = &self.backends {
@@ -407,6 +426,11 @@ impl Options {
             asked: None,
         };
         let Some(backends) = &self.backends else {
+            if let Some((model, others)) = self.model_without_server() {
+                tracing::warn!(
+                    "{model} alone has no effect, and builtin answers: set {others} too"
+                );
+            }
             let completer = Completer::single(self.model()?, policy);
             return Ok(completer.with_services(services));
         };

@@ -1,11 +1,13 @@
 //! `tg show-audit`: who changed what, who was let do what, who was refused.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::in_workspace;
+use super::named::{names, user_id};
 use crate::args::{Gateway, Options};
 use crate::client::Result;
 use crate::fields::{list, text};
@@ -32,8 +34,8 @@ pub struct ShowAudit {
     /// Until then
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Only what this user did, by id
-    #[arg(long, value_name = "ID")]
+    /// Only what this user did, by name or id
+    #[arg(long, value_name = "USER")]
     actor: Option<String>,
     /// Only this kind: change, login, allowed, read, refused, stranger, lost
     #[arg(long)]
@@ -52,29 +54,37 @@ impl Command for ShowAudit {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
+        let actor = match &self.actor {
+            Some(actor) => Some(user_id(session, actor, self.workspace.as_ref()).await?),
+            None => None,
+        };
+        // Programs get the ids alone.
+        let names = match session.out.is_json() {
+            true => BTreeMap::new(),
+            false => names(session, self.workspace.as_ref()).await?,
+        };
         let mut ask = in_workspace(
             json!({"operation": "list-events", "since": self.since, "limit": PAGE}),
             self.workspace,
         );
-        for (key, value) in [
-            ("until", self.until),
-            ("actor", self.actor),
-            ("kind", self.kind),
-        ] {
+        for (key, value) in [("until", self.until), ("actor", actor), ("kind", self.kind)] {
             if let Some(value) = value {
                 ask[key] = json!(value);
             }
         }
-        let (http, mut shown) = (session.http()?, Shown::new(&session.out, self.follow));
+        let mut shown = Shown::new(&session.out, self.follow, names);
+        let http = session.http()?;
         loop {
             let page = http.post("api/v1/audit", &ask).await?;
-            let entries = list(&page, "entries");
-            for entry in entries {
-                shown.push(&mut session.out, entry)?;
-            }
+            let mut entries: Vec<&Value> = list(&page, "entries").iter().collect();
             let last = entries.last().and_then(|entry| entry["id"].as_i64());
             if let Some(last) = last {
                 ask["after"] = json!(last.to_string());
+            }
+            // They are numbered as they were kept: what a gateway sends once a second comes late.
+            entries.sort_by_key(|entry| text(entry, "time"));
+            for entry in entries {
+                shown.push(&mut session.out, entry)?;
             }
             if !text(&page, "next").is_empty() {
                 continue;
@@ -94,15 +104,18 @@ struct Shown {
     array: Option<JsonArray>,
     any: bool,
     told: bool,
+    /// Of users, by id.
+    names: BTreeMap<String, String>,
 }
 
 impl Shown {
     /// What has no end is a line of JSON each.
-    fn new(out: &Output, follow: bool) -> Self {
+    fn new(out: &Output, follow: bool, names: BTreeMap<String, String>) -> Self {
         Self {
             array: (out.is_json() && !follow).then(JsonArray::default),
             any: false,
             told: false,
+            names,
         }
     }
 
@@ -111,7 +124,7 @@ impl Shown {
         match &mut self.array {
             Some(array) => array.push(out, entry),
             None if out.is_json() => out.json_line(entry),
-            None => out.line(line(entry)),
+            None => out.line(line(entry, &self.names)),
         }
     }
 
@@ -144,15 +157,19 @@ impl Shown {
 }
 
 /// An entry on a line: when, of which kind, who, what, of what, where, and what came of it.
-fn line(entry: &Value) -> String {
+fn line(entry: &Value, names: &BTreeMap<String, String>) -> String {
     let or = |key: &str, none: &str| match text(entry, key) {
         some if some.is_empty() => none.to_owned(),
         some => some,
     };
+    let actor = or("actor", "-");
     let mut words = vec![
         text(entry, "time"),
         format!("{:8}", text(entry, "kind")),
-        or("actor", "-"),
+        match names.get(&actor) {
+            Some(name) => format!("{name} ({actor})"),
+            None => actor,
+        },
         text(entry, "operation"),
     ];
     let target = [text(entry, "target-kind"), text(entry, "target")];
@@ -203,15 +220,16 @@ mod tests {
             "actor": "boss", "operation": "iam/update-user", "target-kind": "user", "target": "u",
             "workspace": "acme", "credential": "key:k",
             "changes": {"roles": {"before": ["reader"], "after": ["writer"]}, "name": {"after": "Ada"}}});
+        let names = BTreeMap::from([("boss".to_owned(), "carl".to_owned())]);
         assert_eq!(
-            line(&entry),
-            "2030-01-31T08:00:00.000Z  change    boss  iam/update-user  user u  in acme  by key:k  \
+            line(&entry, &names),
+            "2030-01-31T08:00:00.000Z  change    carl (boss)  iam/update-user  user u  in acme  by key:k  \
              roles: [\"reader\"] → [\"writer\"], name: \"Ada\""
         );
         let refused = json!({"time": "t", "kind": "stranger", "count": 7, "operation": "authenticate",
             "reason": "bad-credential", "address": "10.0.0.1"});
         assert_eq!(
-            line(&refused),
+            line(&refused, &names),
             "t  stranger  -  authenticate  from 10.0.0.1  because bad-credential  (7 times)"
         );
     }

@@ -1,5 +1,7 @@
 //! A user by id or by name: people know the name, the service takes the id.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::in_workspace;
@@ -23,6 +25,21 @@ pub(super) async fn user_id(
     // Who may not list users may still know the id of one.
     let reply = session.http()?.all_iam(ask).await.unwrap_or_default();
     Ok(among(list(&reply, "users"), given))
+}
+
+/// The names of users by their ids, as far as the caller may see them.
+///
+/// # Errors
+/// As [`user_id`].
+pub(super) async fn names(
+    session: &Session,
+    workspace: Option<&String>,
+) -> Result<BTreeMap<String, String>> {
+    let ask = in_workspace(json!({"operation": "list-users"}), workspace.cloned());
+    let reply = session.http()?.all_iam(ask).await.unwrap_or_default();
+    let users = list(&reply, "users").iter();
+    let names = users.map(|user| (text(user, "id"), text(user, "username")));
+    Ok(names.collect())
 }
 
 fn among(users: &[Value], given: &str) -> String {

@@ -27,7 +27,7 @@ use self::reading::{Item, Items};
 use self::said::Said;
 use super::bundle::Member;
 use crate::args::Options;
-use crate::client::{Error, Http, Import, Result};
+use crate::client::{Error, Http, Import, Result, Settled};
 use crate::commands::config::{masked, put_items};
 use crate::commands::flow::must_run;
 use crate::fields::{list, text, texts};
@@ -189,15 +189,8 @@ impl ImportWorkspace {
                     }
                 }
                 Item::End => {
-                    let outcome = finish(import.take()).await;
-                    let (outcome, stored) = match outcome {
-                        // What a store refused concerns this collection alone.
-                        Ok(Some(fault)) => {
-                            let what = format!("triples of collection {collection}");
-                            done.failed.push(Failed::new(what, fault));
-                            (Ok(()), false)
-                        }
-                        Ok(None) => (Ok(()), !refused),
+                    let (outcome, stored) = match finish(import.take()).await {
+                        Ok(settled) => (Ok(()), done.is_stored(&collection, settled) && !refused),
                         Err(error) => (Err(error), false),
                     };
                     if self.dry_run || stored {
@@ -223,14 +216,13 @@ impl ImportWorkspace {
     }
 }
 
-/// Ends an import; why not all of it is stored, if it is not.
-async fn finish(import: Option<Import>) -> Result<Option<Error>> {
+/// Ends an import; what the store reported, if it was asked.
+async fn finish(import: Option<Import>) -> Result<Option<Settled>> {
     let Some(mut import) = import else {
         return Ok(None);
     };
     import.end().await?;
-    let settled = import.into_settled();
-    Ok(settled.and_then(|settled| settled.check("triples").err()))
+    Ok(import.into_settled())
 }
 
 /// Puts items; those that are refused are returned with the reason.

@@ -192,6 +192,19 @@ fn the_row_that_is_asked_for_is_quoted_alone() {
 }
 
 #[test]
+fn a_limit_is_quoted_with_its_amount() {
+    let contract = "[1] The Agreement runs for 24 months. Nothing in this Agreement limits liability for fraud.\n\
+                    The Provider's total liability is limited to 150,000 pounds.\n";
+    assert_eq!(
+        of_passages(
+            contract,
+            "What is the Provider's total liability limited to?"
+        ),
+        "The Provider's total liability is limited to 150,000 pounds [1]."
+    );
+}
+
+#[test]
 fn questions_in_german_chinese_and_japanese_are_read() {
     let german = "[1] Die Alte Brücke steht in Tarn. Sie wurde 1429 von Nerina Vosk gebaut. Der Fluss ist kalt.\n";
     assert_eq!(

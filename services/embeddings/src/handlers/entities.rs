@@ -6,12 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
+use tg_schemas::faults::joined;
 use tg_schemas::msg::{EntityContext, EntityContexts, EntityEmbeddings, GraphEmbeddings, Metadata};
 use tg_schemas::processors::graph_embeddings;
-use tg_schemas::{Error, ErrorCode, Term, faults};
+use tg_schemas::{Error, ErrorCode, Term};
 
 use super::Group;
 use super::batch::{Batcher, Item, Stage};
+use crate::embedder::MOST_TEXT;
 
 pub(crate) struct Entities(pub(crate) Batcher<Context>);
 
@@ -35,11 +37,14 @@ impl RecordConsumer<EntityContexts> for Entities {
         let metadata = record.metadata.unwrap_or_default();
         cx.subject(&metadata.id);
         let group = Group::of(&cx, &metadata, "");
-        let (mut items, mut missing, mut blank) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut items, mut faults, mut blank) = (Vec::new(), Vec::new(), Vec::new());
         for (at, mut of) in record.entities.into_iter().enumerate() {
             // Several records become one: what its store refuses is found here, so that it is told of its own record alone.
             if of.entity.as_ref().is_none_or(Term::is_empty) {
-                missing.push(at);
+                faults.push(format!("entities[{at}].entity: is required"));
+            } else if of.context.len() > MOST_TEXT {
+                let why = format!("is longer than {MOST_TEXT} bytes");
+                faults.push(format!("entities[{at}].context: {why}"));
             } else if of.context.trim().is_empty() {
                 blank.push(at);
             } else {
@@ -65,13 +70,12 @@ impl RecordConsumer<EntityContexts> for Entities {
             }
             let why = "must not be blank: no vector is made of it";
             let told = |at: usize| format!("entities[{at}].context: {why}");
-            if let Some(why) = faults::joined(blank.into_iter().map(told)) {
+            if let Some(why) = joined(blank.into_iter().map(told)) {
                 cx.not_kept(Error::new(ErrorCode::BadRequest, why));
             }
         }
         self.0.handle(&cx, group, items, &Output).await?;
-        let told = |at: usize| format!("entities[{at}].entity: is required");
-        match faults::joined(missing.into_iter().map(told)) {
+        match joined(faults) {
             None => Ok(()),
             Some(text) => Err(ConsumeError::Dead(Error::new(ErrorCode::BadRequest, text))),
         }

@@ -71,10 +71,7 @@ impl Counts {
         let (mut told, mut first) = (Vec::new(), None);
         for Refused { from, error } in refused.into_iter().take(TOLD) {
             let error = scrub(error);
-            let mut fault = json!({"error": error_value(&error)});
-            if let Some(from) = from {
-                fault["from"] = from.into();
-            }
+            let mut fault = part_fault(from, &error);
             told.push(fault.clone());
             fault["frame"] = frame.into();
             self.note(fault);
@@ -198,6 +195,15 @@ fn number(frames: &mut Vec<u64>, frame: u64) {
     if frames.len() < NUMBERED {
         frames.push(frame);
     }
+}
+
+/// Why the store refused a part; `from` is the number of its first item.
+pub(super) fn part_fault(from: Option<usize>, error: &Error) -> Value {
+    let mut fault = json!({"error": error_value(error)});
+    if let Some(from) = from {
+        fault["from"] = from.into();
+    }
+    fault
 }
 
 /// What is said of a record that nobody has confirmed, nor refused.

@@ -9,12 +9,12 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::stream;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tg_schemas::Error;
 use tg_schemas::msg::{Metadata, Triples};
 
 use super::bulk::{self, Admitted, admit, refused};
-use super::counts::unconfirmed;
+use super::counts::{part_fault, unconfirmed};
 use super::export;
 use super::ndjson::Sending;
 use super::read;
@@ -27,10 +27,10 @@ use crate::engine::rdf::syntax;
 use crate::engine::rdf::writer::Writer;
 use crate::engine::scrub::scrub;
 use crate::engine::translate::bulk::{BulkKind, Record};
-use crate::engine::translate::error_value;
 use crate::engine::translate::fields::fault;
+use crate::engine::translate::{error_body, error_value};
 use crate::error::{RequestError, json_response, refusal};
-use crate::receipts::Verdict;
+use crate::receipts::{Refused, Verdict};
 use crate::state::{App, Shared};
 
 /// The query string.
@@ -205,10 +205,7 @@ async fn add(
             let told = json!({"triples": count, "stored": true});
             Ok(json_response(StatusCode::OK, &told))
         }
-        Verdict::Refused(refused) => {
-            let error = refused.into_iter().next().map(|first| first.error);
-            Err(service(error.unwrap_or_else(|| unconfirmed(None))))
-        }
+        Verdict::Refused(parts) => Ok(not_stored(parts)),
         // As without being waited for.
         Verdict::Unconfirmed(why) => {
             let error = error_value(&unconfirmed(why));
@@ -216,6 +213,20 @@ async fn add(
             Ok(json_response(StatusCode::ACCEPTED, &told))
         }
     }
+}
+
+/// The parts of a graph that the store refused. The status and `error` are those of the first.
+fn not_stored(parts: Vec<Refused>) -> Response {
+    let parts = parts.into_iter().map(|part| (part.from, scrub(part.error)));
+    let parts: Vec<(Option<usize>, Error)> = parts.collect();
+    let first = parts.first().map(|(_, error)| error.clone());
+    let first = first.unwrap_or_else(|| unconfirmed(None));
+    let errors = parts.iter().map(|(from, error)| part_fault(*from, error));
+    let errors: Vec<Value> = errors.collect();
+    let mut body = error_body(&first);
+    body.insert("errors".to_owned(), errors.into());
+    let status = StatusCode::from_u16(first.code().status());
+    json_response(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &body)
 }
 
 #[cfg(test)]

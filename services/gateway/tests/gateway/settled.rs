@@ -204,7 +204,7 @@ async fn through_a_socket(world: &World, kind: &str, frames: &[String]) -> Value
     tokio::join!(send, hear).1
 }
 
-/// The kinds that `it/exactly_the_refused_lines_are_named.rs` does not import.
+/// The kinds that `it/exactly_the_refused_lines_are_named.rs` imports by `tg` alone.
 async fn each_door_names_the_frames_that_a_store_refused(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let count = match place {
@@ -306,6 +306,27 @@ async fn a_graph_says_whether_it_is_stored(place: Place) {
     forgotten(&world);
 }
 
+async fn a_graph_names_each_part_that_a_store_refused(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    // Three parts, of which the store refuses the first and the last.
+    let line = |at: usize| match at {
+        77 | 2_100 => format!("<{REFUSED}> <urn:p> {at} .\n"),
+        _ => format!("<urn:{at}> <urn:p> {at} .\n"),
+    };
+    let request = world
+        .http
+        .post(world.url("/api/v1/flow/default/graph/c?default&settled=true"))
+        .header("content-type", "text/turtle")
+        .body((0..2_500).map(line).collect::<String>());
+    let response = request.timeout(ALL).send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 413);
+    let told: Value = response.json().await.unwrap();
+    let error = json!({"type": "too-large", "message": "at most so many"});
+    let errors = json!([{"from": 0, "error": error}, {"from": 2000, "error": error}]);
+    assert_eq!(told, json!({"error": error, "errors": errors}));
+    forgotten(&world);
+}
+
 tg_testkit::on_both_buses!(
     every_kind_is_stored_once_its_store_says_so,
     what_a_store_refused_is_told_by_its_line,
@@ -314,4 +335,5 @@ tg_testkit::on_both_buses!(
     a_refusal_stops_who_wants_to_stop,
     what_no_store_takes_is_never_told_as_stored,
     a_graph_says_whether_it_is_stored,
+    a_graph_names_each_part_that_a_store_refused,
 );

@@ -296,6 +296,24 @@ fn line_153_an_unknown_strategy_is_warned_of_and_taken_as_failover() {
     }
 }
 
+#[test]
+fn a_model_without_a_server_is_logged() {
+    for (pairs, logged) in [
+        (&[("OPENAI_MODEL", "m")][..], Some("OPENAI_MODEL alone")),
+        (&[("OLLAMA_MODEL", "m")], Some("set OLLAMA_HOST too")),
+        (&[("OPENAI_MODEL", "m"), ("OPENAI_API_KEY", "k")], None),
+        (&[("OPENAI_MODEL", "m"), ("provider", "builtin")], None),
+        (&[], None),
+    ] {
+        let warnings = Warnings::default();
+        let all = warnings.0.clone();
+        with_default(warnings, || from(pairs).completer()).unwrap();
+        let all = all.lock().join("; ");
+        assert_eq!(logged.is_some(), !all.is_empty(), "{all}");
+        assert!(all.contains(logged.unwrap_or_default()), "{all}");
+    }
+}
+
 /// What is wrong with backends is told by their names.
 #[test]
 fn backends_are_listed_and_their_mistakes_told_without_values() {

@@ -1,13 +1,15 @@
 //! Files and functions that can be read at once, and files that say what they are for.
 
 use tg_architecture_tests::functions::functions;
-use tg_architecture_tests::source::all;
+use tg_architecture_tests::source::{all, root};
 use tg_architecture_tests::text::{Keep, blank};
 
 /// More lines than a file may have, for tests or not.
 const FILE: usize = 600;
 /// More lines than a function may have, a test or not.
 const FUNCTION: usize = 100;
+/// More lines than a page may have that everybody reads: one and a half screens, and a list of changes.
+const PAGES: &[(&str, usize)] = &[("README.md", 80), ("CHANGELOG.md", 60)];
 
 #[test]
 fn no_file_is_too_long() {
@@ -43,6 +45,21 @@ fn no_function_is_too_long() {
         "functions over {FUNCTION} lines:\n  {}",
         long.join("\n  ")
     );
+}
+
+#[test]
+fn first_pages_are_short() {
+    let read = |page: &str| std::fs::read_to_string(root().join(page)).expect("a page");
+    for (page, most) in PAGES {
+        let lines = read(page).lines().count();
+        assert!(lines <= *most, "{page} has {lines} lines of {most}");
+    }
+    let limits = read("docs/limits.md");
+    let long: Vec<&str> = limits
+        .lines()
+        .filter(|line| line.starts_with(' '))
+        .collect();
+    assert!(long.is_empty(), "limits of more than a line: {long:?}");
 }
 
 #[test]

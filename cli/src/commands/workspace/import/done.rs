@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
 
 use super::asked::ImportWorkspace;
-use crate::client::{Error, Result};
+use crate::client::{Error, Result, Settled};
 use crate::fields::counted;
 use crate::session::Session;
 
@@ -53,6 +53,8 @@ pub(super) struct Done {
     pub(super) documents_left: usize,
     /// Configuration, collections and triples that were not imported.
     pub(super) failed: Vec<Failed>,
+    /// What the store reported of collections whose triples it did not all take.
+    not_stored: Vec<(String, Settled)>,
     /// Documents that were not imported.
     pub(super) not_imported: Vec<Failed>,
     pub(super) started: usize,
@@ -64,6 +66,20 @@ pub(super) struct Done {
 }
 
 impl Done {
+    /// Whether the triples of a collection are stored. What a store refused concerns this collection alone.
+    pub(super) fn is_stored(&mut self, collection: &str, settled: Option<Settled>) -> bool {
+        let Some(settled) = settled else {
+            return true;
+        };
+        let Err(fault) = settled.check("triples") else {
+            return true;
+        };
+        let what = format!("triples of collection {collection}");
+        self.failed.push(Failed::new(what, fault));
+        self.not_stored.push((collection.to_owned(), settled));
+        false
+    }
+
     /// The documents that were not imported.
     pub(super) fn not_imported_ids(&self) -> BTreeSet<String> {
         let failed = self.not_imported.iter();
@@ -85,6 +101,10 @@ impl Done {
                 "not-started": named(&self.not_started, "document"),
             });
         }
+        if !self.not_stored.is_empty() {
+            let of = |(collection, settled): &(String, Settled)| json!({"collection": collection, "settled": settled.show()});
+            shown["not-stored"] = self.not_stored.iter().map(of).collect();
+        }
         if !self.stale.is_empty() {
             shown["to-process"] = json!(self.stale);
         }
@@ -99,6 +119,10 @@ impl Done {
             ("is not processed", &self.not_started),
         ];
         if !session.out.is_json() {
+            for (collection, settled) in &self.not_stored {
+                let items = format!("triples of collection {collection}, number");
+                session.tell_settled(Some(settled), &items);
+            }
             for (what, failed) in all {
                 for one in failed.iter().take(NAMED) {
                     let text = format!("  {} {what}: {}", one.what, one.why);
