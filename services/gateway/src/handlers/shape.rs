@@ -4,6 +4,9 @@ use axum::http::HeaderMap;
 use percent_encoding::percent_decode_str;
 use tg_schemas::operations::{Field, Meta, Object, Operation, Refusal, read, write};
 
+/// Names and values of headers of a response.
+type ResponseHeaders = Vec<(&'static str, String)>;
+
 /// An operation without its types.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
@@ -12,7 +15,7 @@ pub(super) struct Shape {
     /// Whether a request fits.
     pub(super) fits: fn(&Object) -> Result<(), String>,
     /// The headers of the response with a reply, where the reply fits.
-    pub(super) headers: fn(&Object) -> Result<Vec<(&'static str, String)>, String>,
+    pub(super) headers: fn(&Object) -> Result<ResponseHeaders, String>,
     /// Its error for a request that cannot be read.
     pub(super) unreadable: fn(String) -> Object,
     /// Its error for a header that cannot be read.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
 use tg_schemas::msg::{
@@ -71,20 +70,8 @@ pub fn runs(fakes: &Fakes) -> Arc<Played<AgentRunsRequest, AgentRunsResponse>> {
             ("cancel-run", _) if is_unheard() => return Err(unknown),
             ("cancel-run", _) => {
                 cancelled.lock().push(ask.id);
-                let call = RunToolCall {
-                    tool: "mail".into(),
-                    returned: true,
-                    failed: false,
-                };
-                let happened = RunHappened {
-                    over: true,
-                    steps: 2,
-                    calls: vec![call],
-                    in_token: 3,
-                    out_token: 1,
-                };
                 Play::from(AgentRunsResponse {
-                    happened: Some(happened),
+                    happened: Some(happened()),
                     ..last
                 })
             }
@@ -124,6 +111,22 @@ pub fn runs(fakes: &Fakes) -> Arc<Played<AgentRunsRequest, AgentRunsResponse>> {
             }
         })
     })
+}
+
+/// What a run did until it was cancelled.
+fn happened() -> RunHappened {
+    let call = RunToolCall {
+        tool: "mail".into(),
+        returned: true,
+        failed: false,
+    };
+    RunHappened {
+        over: true,
+        steps: 2,
+        calls: vec![call],
+        in_token: 3,
+        out_token: 1,
+    }
 }
 
 /// The summary before step 4 with the step that it stands for; and one that was made again.

@@ -323,8 +323,8 @@ impl<'a> Conversation<'a> {
         if size > 0 && !self.takes(number, size) {
             return self.refuse((number, delivery));
         }
-        let listener = delivery.envelope().to.clone();
-        let id = ids::of_message(&self.cx.id, number, listener.as_str());
+        let asked = delivery.envelope().to.clone();
+        let id = ids::of_message(&self.cx.id, number, asked.as_str());
         let asked_as = id.clone();
         let pieces = self.pieces.0.clone();
         let (cx, patience) = (self.cx, self.threads.options.patience());
@@ -353,7 +353,7 @@ impl<'a> Conversation<'a> {
                 stop.abort();
             }
             let turn = Turn {
-                listener,
+                listener: asked,
                 id: asked_as,
                 since: clock::millis(),
                 stop,

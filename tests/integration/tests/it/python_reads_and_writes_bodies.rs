@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 /// Messages that only processors of ours say to each other.
-const OURS: [&str; 89] = [
+const OURS: [&str; 90] = [
     "AgentRun",
     "AgentRunStep",
     "AgentRunCall",

@@ -26,7 +26,8 @@ async fn fits(ledger: &Store, run: &str, now_ms: i64, next: Reservation) -> bool
 /// The call is over.
 async fn settles(ledger: &Store, run: &str, count: u64) {
     let model = call(run, 2, CallKind::Model);
-    let settled = ledger.settle(&of(run), &model, &took(run, count), 1);
+    let (whose, usage) = (of(run), took(run, count));
+    let settled = ledger.settle(&whose, &model, &usage, 1);
     settled.await.unwrap();
 }
 
