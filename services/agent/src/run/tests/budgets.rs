@@ -16,7 +16,9 @@ use crate::engine::guards::budget;
 use crate::engine::phase::{PLAN, SUPERVISOR};
 use crate::engine::usage::{Amount, Scope};
 use crate::options::Options;
-use crate::store::{Account, Call, CallKind, Counted, Days, Reservation, Told};
+use crate::store::{
+    Account, Asked, Began, Call, CallKind, Counted, Days, IsOver, Reservation, Told,
+};
 
 /// Between two looks at whether a run is over.
 const LOOK: Duration = Duration::from_millis(20);
@@ -408,6 +410,24 @@ async fn a_call_that_was_reserved_before_a_death_counts_once(place: Place) {
     assert_eq!(used(&world, Scope::Run).await[0].1[..3], [2, 1, 120]);
 }
 
+/// A question began the run.
+async fn begins(world: &World) {
+    let asked = Asked {
+        workspace: "default".into(),
+        is_over: IsOver::when(|| false),
+        key: "q".into(),
+        text: "q".into(),
+        asker: None,
+    };
+    let began = Began {
+        run: RUN.into(),
+        started_at: run(1, false).started_at,
+        route: None,
+    };
+    let begun = world.ledger.begin(asked, began, 1).await.unwrap();
+    assert_eq!(begun.map(|one| one.run).as_deref(), Some(RUN));
+}
+
 /// A step ends before it asks the model, for which the step before has reserved: in the same process, in another one, and with the
 /// best that the run has.
 async fn what_is_reserved_and_not_asked_is_free_again(place: Place) {
@@ -415,6 +435,7 @@ async fn what_is_reserved_and_not_asked_is_free_again(place: Place) {
         let world = world(&place.another().await, r#"{"tokens": 100000}"#, ADD).await;
         let most = world.agent.options.max_iterations;
         let step = most + 1;
+        begins(&world).await;
         let (call, next) = reserved(step);
         assert_eq!(world.ledger.reserve(&call, &next, 1).await.unwrap(), None);
         if same {
