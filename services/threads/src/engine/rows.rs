@@ -120,7 +120,7 @@ fn read(name: &str, text: &str) -> Result<Listener, BadRow> {
 }
 
 fn unreadable(text: &str, why: &serde_json::Error) -> BadRow {
-    let fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    let fields: Map<String, Value> = serde_json::from_slice(text.as_bytes()).unwrap_or_default();
     let named = |(field, _): &&(&'static str, &'static str)| fields.contains_key(*field);
     match NOT_OFFERED.iter().find(named) {
         Some(&(field, instead)) => BadRow::NotOffered(field, instead),

@@ -172,7 +172,7 @@ impl Workspaces {
             };
             if let Some(mut live) = live {
                 let ended = live.cleanup(now);
-                holders.push(Holder {
+                holders.push(Share {
                     key,
                     live,
                     quiet: None,
@@ -193,7 +193,7 @@ impl Workspaces {
     /// The largest gives up one tree after the other until so many places are free, or none has as many threads as `least`.
     fn give_up(
         &self,
-        holders: &mut [Holder<'_>],
+        holders: &mut [Share<'_>],
         kept: Option<ThreadId>,
         (least, wanted): (usize, usize),
     ) {
@@ -213,7 +213,7 @@ impl Workspaces {
 }
 
 /// A workspace while room is made.
-struct Holder<'a> {
+struct Share<'a> {
     key: &'a WorkspaceKey,
     live: MutexGuard<'a, Live>,
     /// Its trees that may go, the next one last; once the first one is to go.
@@ -221,7 +221,7 @@ struct Holder<'a> {
     ended: Vec<ThreadId>,
 }
 
-impl Holder<'_> {
+impl Share<'_> {
     /// Ends one of its trees; whether there was one.
     fn give_up(&mut self, kept: Option<ThreadId>) -> bool {
         let registry = self.live.registry();
