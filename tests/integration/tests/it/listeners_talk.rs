@@ -135,7 +135,7 @@ fn warned(server: &Server, sender: &str, wanted: &str, why: &str) -> Result<()> 
     Ok(())
 }
 
-/// A message to nobody leaves its thread open: `tg why` says that nobody has a message of it.
+/// A message to nobody leaves its thread open: `tg why` says that nothing of it is in progress.
 async fn an_open_thread_is_explained(url: &str) -> Result<()> {
     let send = json!({"operation": "send-message", "flow": "default", "to": "console-router",
         "type": "consoleinput", "payload": {"text": "hi", "target": "nobody"}, "console": true});
@@ -148,7 +148,7 @@ async fn an_open_thread_is_explained(url: &str) -> Result<()> {
     ensure!(lines[0]["state"] == "open", "{lines:?}");
     let detail = lines[0]["detail"].as_str().unwrap_or_default();
     ensure!(
-        detail.starts_with("'console-router' keeps no message: "),
+        detail.starts_with("nothing is in progress, and 'console-router' keeps no message"),
         "{detail}"
     );
     let unknown = ["why", "--thread", "6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70"];

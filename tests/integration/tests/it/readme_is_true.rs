@@ -151,8 +151,7 @@ async fn the_build_that_ships_has_the_page() -> Result<()> {
     ensure!(lines.starts_with("target/dist/threadgraph up "), "{lines}");
 
     let makefile = std::fs::read_to_string(root().join("Makefile"))?;
-    let recipe =
-        "\nrelease: console\n\t@cargo build --profile dist -p tg-server -p tg-cli --locked\n";
+    let recipe = "\nrelease: console\n\t@$(SHIP) cargo build --profile dist -p tg-server -p tg-cli --locked\n";
     ensure!(makefile.contains(recipe), "{makefile}");
     for target in ["demo", "demo-rabbitmq", "test", "release"] {
         ensure!(readme.contains(&format!("make {target}")), "{target}");
