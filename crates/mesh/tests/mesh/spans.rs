@@ -142,8 +142,10 @@ async fn a_question_and_all_that_it_leads_to_is_one_trace(place: Place) {
         (SpanKind::Client, SpanKind::Producer)
     );
     let answered = named(&model, "process model-");
-    for (span, parent) in answered.iter().zip([first, second, passed]) {
-        assert!(below(span, parent), "{span:?} {parent:?}");
+    // They end in any order.
+    for parent in [first, second, passed] {
+        let its = answered.iter().filter(|span| below(span, parent));
+        assert_eq!(its.count(), 1, "{answered:?} {parent:?}");
     }
     let all = [asker.clone(), middle.clone(), model.clone()].concat();
     assert!(
