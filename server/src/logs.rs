@@ -9,8 +9,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::settings::{Log, LogFormat, Settings};
 
-/// The MCP library. Its lines hold addresses of servers, with the credentials in them, and what servers send.
-const SILENT: &str = "rmcp";
+/// Libraries that log nothing. Lines of that of MCP hold addresses of servers, with the credentials in them, and what servers send; that of
+/// AMQP logs messages that the broker returns as a whole.
+const SILENT: [&str; 2] = ["rmcp", "lapin"];
 
 /// Starts logging. The filter was read with the settings; one that cannot be read falls back to `info`.
 pub fn init(settings: &Settings) {
@@ -28,7 +29,7 @@ where
         .with_env_filter(filter)
         .with_writer(writer)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
-    let allowed = filter_fn(|line| !line.target().starts_with(SILENT));
+    let allowed = filter_fn(|line| !SILENT.iter().any(|one| line.target().starts_with(one)));
     match log.format {
         LogFormat::Text => Dispatch::new(builder.finish().with(allowed)),
         LogFormat::Json => Dispatch::new(builder.json().finish().with(allowed)),
@@ -54,18 +55,19 @@ mod tests {
             tracing::error!(target: "rmcp::transport::worker", "{HIDDEN}");
             tracing::info!(target: "rmcp::service", info = HIDDEN, "initialized");
             tracing::debug!(target: "rmcp::service", "{HIDDEN}");
+            tracing::warn!(target: "lapin::returned_messages", "{HIDDEN}");
             tracing::error!(target: "tg_tool::mcp", "{SHOWN}");
         });
         std::fs::read_to_string(file.path()).unwrap()
     }
 
     #[test]
-    fn the_mcp_library_logs_nothing_whatever_the_filter_says() {
+    fn libraries_that_log_what_others_send_log_nothing_whatever_the_filter_says() {
         for filter in [
             "info,lapin=off",
             "debug",
             "trace",
-            "rmcp=trace,tg_tool=error",
+            "rmcp=trace,lapin=trace,tg_tool=error",
             "error,rmcp::service=trace",
         ] {
             for format in [LogFormat::Text, LogFormat::Json] {

@@ -145,10 +145,11 @@ impl Bus for RabbitBus {
         promise: PublishMode,
     ) -> Result<Routed, BusError> {
         check_size(&envelope, self.core.options.max_body)?;
-        let session = self.core.publishing_session().await?;
         if let Target::Inbox(name) = target
             && let Some(own) = self.core.consumers.inbox(name)
         {
+            // An alarm of the broker does not concern what does not pass through it; without a session it would be lost elsewhere, too.
+            self.core.session()?;
             // Nothing here waits: a busy publisher must let others run, too.
             tokio::task::consume_budget().await;
             return Ok(match own.pass(envelope) {
@@ -156,6 +157,7 @@ impl Bus for RabbitBus {
                 Some(_) => Routed::Unroutable,
             });
         }
+        let session = self.core.publishing_session().await?;
         let Some(address) = self.core.address(&session, target).await? else {
             return Ok(Routed::Unroutable);
         };

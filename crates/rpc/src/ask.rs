@@ -1,4 +1,4 @@
-//! What whoever asks a question or writes a record can choose.
+//! Options of a question or record.
 
 use std::sync::Arc;
 

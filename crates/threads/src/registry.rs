@@ -405,25 +405,17 @@ impl Registry {
     /// Makes room for one more thread, and takes it. Of the registry's own trees the one goes that was untouched for
     /// longest; one that something is in progress of stays, and so does the one that the thread is for.
     fn make_room(&mut self, within: Option<ThreadId>) -> Option<()> {
+        let mut quiet = None;
         loop {
             let trees = within.is_some() || self.trees.len() < self.limits.trees;
             let own = self.tree_of.len();
             if trees && own < self.limits.live && self.room.take(own) {
                 return Some(());
             }
-            let first = self.longest_quiet(within)?;
+            let first = quiet.get_or_insert_with(|| self.quiet(within)).pop()?;
             let gone = self.end_tree(first);
             self.pushed_out.extend(gone);
         }
-    }
-
-    /// Of the trees that nothing is in progress of, the one that was untouched for longest; this one never.
-    fn longest_quiet(&self, but: Option<ThreadId>) -> Option<ThreadId> {
-        let may_go =
-            |(first, tree): &(&ThreadId, &Tree)| tree.in_flight == 0 && Some(**first) != but;
-        let quiet = self.trees.iter().filter(may_go);
-        let longest = quiet.min_by_key(|(_, tree)| tree.touched);
-        longest.map(|(first, _)| *first)
     }
 
     /// The trees that nothing is in progress of, by their first threads: the one that was untouched for longest comes last. The

@@ -30,7 +30,9 @@ pub(crate) fn cost(cx: &Cx, model: &str, usage: &Usage, told: Option<u64>) -> Co
             Cost::priced(price.nanodollars(input, output, count(usage.cache_read)))
         }
         _ if costs_nothing(cx, model) => Cost::local(),
-        _ => Cost::unknown(),
+        // Budgets bind those too whose provider reports nothing.
+        Some(price) => Cost::guessed(price.nanodollars(input, output, 0)),
+        None => Cost::unknown(),
     }
 }
 

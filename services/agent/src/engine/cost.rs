@@ -21,6 +21,8 @@ pub struct Cost {
     pub local: u64,
     /// It is not known.
     pub unknown: u64,
+    /// Billionths of a dollar that calls are likely to cost whose price is not known. Budgets count them, and no answer shows them.
+    pub guess: u64,
 }
 
 impl Cost {
@@ -58,6 +60,14 @@ impl Cost {
         }
     }
 
+    /// Of one call of which it is not known, and what it is likely to be.
+    pub fn guessed(nanodollars: u64) -> Self {
+        Self {
+            guess: nanodollars,
+            ..Self::unknown()
+        }
+    }
+
     /// How many calls there are.
     pub fn calls(&self) -> u64 {
         let counts = [self.upstream, self.table, self.local, self.unknown];
@@ -77,6 +87,7 @@ impl Cost {
             table: both(self.table, other.table),
             local: both(self.local, other.local),
             unknown: both(self.unknown, other.unknown),
+            guess: both(self.guess, other.guess),
         }
     }
 
@@ -152,6 +163,7 @@ impl From<Option<RunCost>> for Cost {
             table: count(cost.table),
             local: count(cost.local),
             unknown: count(cost.unknown),
+            guess: 0,
         }
     }
 }

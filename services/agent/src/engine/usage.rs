@@ -82,7 +82,7 @@ impl Amount {
             out_token: count(usage.out_token),
             cache_read: count(usage.cache_read),
             cache_write: count(usage.cache_write),
-            nanodollars: usage.cost.nanodollars,
+            nanodollars: usage.cost.nanodollars.saturating_add(usage.cost.guess),
             duration_ms: usage.duration_ms,
             ..Self::default()
         }
@@ -143,6 +143,13 @@ mod tests {
         assert_eq!((one.cache_read, one.cache_write), (4, 3));
         let sum = (0..1000).fold(Amount::default(), |sum, _| sum.and(&one));
         assert_eq!((sum.nanodollars, sum.cache_write), (2_100_000, 3000));
+        let guessed = Usage {
+            cost: Cost::guessed(7),
+            ..usage.clone()
+        };
+        assert_eq!(Amount::of(&guessed).nanodollars, 7, "budgets count it");
+        let both = guessed.cost.and(&usage.cost).answer(0.0);
+        assert_eq!(both, Cost::told(2100).and(&Cost::unknown()).answer(0.0));
         let odd = Usage {
             in_token: -5,
             ..usage

@@ -17,7 +17,7 @@ const KEEP: usize = 8192;
 pub(crate) const CONCURRENCY: usize = 1024;
 /// Steps that are begun before their record comes: as many as records that are handled at once.
 const AT_ONCE: usize = CONCURRENCY;
-/// How long a step goes by what the step before it reserved.
+/// How long a step relies on what the step before it reserved without asking the ledger.
 pub(super) const FRESH: Duration = Duration::from_secs(20);
 
 /// A run and the number of one of its steps.

@@ -23,8 +23,9 @@ use crate::engine::langgraph::shown;
 use crate::engine::translate::Body;
 use crate::error::json_written;
 use crate::handlers::asked::Asked;
-use crate::handlers::operations::{failed_with, object_of, refused, result};
+use crate::handlers::operations::{failed_with, refused, result};
 use crate::handlers::read;
+use crate::handlers::shape::object_of;
 use crate::running::Running;
 use crate::state::Shared;
 

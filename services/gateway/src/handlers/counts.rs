@@ -11,7 +11,7 @@ use crate::receipts::Refused;
 /// Faults that are told one by one.
 const TOLD: usize = 20;
 /// The same where the stores are waited for.
-const TOLD_SETTLED: usize = 100;
+pub(super) const TOLD_SETTLED: usize = 100;
 /// Frames whose numbers are told.
 const NUMBERED: usize = 10_000;
 

@@ -14,7 +14,7 @@ use tg_schemas::Error;
 use tg_schemas::msg::{Metadata, Triples};
 
 use super::bulk::{self, Admitted, admit, refused};
-use super::counts::{part_fault, unconfirmed};
+use super::counts::{TOLD_SETTLED, part_fault, unconfirmed};
 use super::export;
 use super::ndjson::Sending;
 use super::read;
@@ -221,7 +221,8 @@ fn not_stored(parts: Vec<Refused>) -> Response {
     let parts: Vec<(Option<usize>, Error)> = parts.collect();
     let first = parts.first().map(|(_, error)| error.clone());
     let first = first.unwrap_or_else(|| unconfirmed(None));
-    let errors = parts.iter().map(|(from, error)| part_fault(*from, error));
+    let errors = parts.iter().take(TOLD_SETTLED);
+    let errors = errors.map(|(from, error)| part_fault(*from, error));
     let errors: Vec<Value> = errors.collect();
     let mut body = error_body(&first);
     body.insert("errors".to_owned(), errors.into());

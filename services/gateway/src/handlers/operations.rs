@@ -14,12 +14,12 @@ use futures::stream;
 use serde_json::{Value, json};
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
-    Failure, FailureCode, Meta as Declared, Object, Operation, Refusal, TENANT, WORKSPACE, write,
+    Failure, FailureCode, Meta as Declared, Object, Operation, TENANT, WORKSPACE,
 };
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
-use super::shape::Shape;
+use super::shape::{Shape, object_of};
 use super::{read, sse};
 use crate::ask::Part;
 use crate::call::{Call, Leave, Meta, Target};
@@ -394,10 +394,6 @@ pub(super) fn refused(error: &RequestError) -> Object {
         RequestError::Service(inner) => return failed_with(inner),
         _ => own(FailureCode::ValidationError),
     })
-}
-
-pub(super) fn object_of(failure: &impl Refusal) -> Object {
-    write(failure).unwrap_or_default()
 }
 
 /// Where a session that was archived continues: the same path, with the successor in its place.

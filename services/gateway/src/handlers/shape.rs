@@ -29,8 +29,8 @@ impl Shape {
             meta: const { &O::META },
             fits: |request| read::<O::Request>(request).map(|_| ()),
             headers: |reply| read::<O::Reply>(reply).map(|reply| O::headers(&reply)),
-            unreadable: |why| object(&O::Error::unreadable(why)),
-            bad_header: |why| object(&O::Error::bad_header(why)),
+            unreadable: |why| object_of(&O::Error::unreadable(why)),
+            bad_header: |why| object_of(&O::Error::bad_header(why)),
         }
     }
 
@@ -84,6 +84,7 @@ pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ 
     })
 }
 
-fn object(failure: &impl Refusal) -> Object {
+/// A failure as its fields.
+pub(super) fn object_of(failure: &impl Refusal) -> Object {
     write(failure).unwrap_or_default()
 }

@@ -12,8 +12,9 @@ use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
 use super::asked::Asked;
-use super::operations::{failed_with, object_of, refused, told};
+use super::operations::{failed_with, refused, told};
 use super::read;
+use super::shape::object_of;
 use super::shape::pairs;
 use crate::ask::Part;
 use crate::auth::Identity;

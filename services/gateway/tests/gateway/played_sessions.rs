@@ -216,12 +216,7 @@ fn in_busy(ask: &OperationRequest) -> Vec<OperationResponse> {
     let refuses = ask.request.get("when_busy") == Some(&json!("refuse"));
     vec![match ask.operation.as_str() {
         "get-session" => done(json!({"id": BUSY, "agent": "ann", "message_count": 3})),
-        "list-messages" if refuses => OperationResponse {
-            error: Some(Error::new(ErrorCode::Conflict, "m")),
-            failure: object(json!({"code": "session_busy", "message": "m"})),
-            last: true,
-            ..OperationResponse::default()
-        },
+        "list-messages" if refuses => failing(ErrorCode::Conflict, "session_busy"),
         "list-messages" => {
             let said = json!([{"id": "m1", "role": "user", "content": "x"}]);
             done(json!({"session_id": BUSY, "messages": said}))
@@ -244,12 +239,7 @@ fn in_mute(ask: &OperationRequest) -> Vec<OperationResponse> {
     vec![match ask.operation.as_str() {
         "get-session" => done(json!({"id": MUTE, "agent": "mute"})),
         "delete-session" => done(json!({})),
-        _ => OperationResponse {
-            error: Some(Error::new(ErrorCode::BadRequest, "m")),
-            failure: object(json!({"code": "llm_credential_missing", "message": "m"})),
-            last: true,
-            ..OperationResponse::default()
-        },
+        _ => failing(ErrorCode::BadRequest, "llm_credential_missing"),
     }]
 }
 

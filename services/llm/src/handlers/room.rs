@@ -21,7 +21,7 @@ const KEEP: usize = 1024;
 pub(crate) struct Rooms {
     /// Tokens that any model reads at once, where nothing else is said; 0: nothing is.
     pub(crate) usual: u64,
-    /// Models, and faults of their rows, that this process has logged.
+    /// Models, and rows that cannot be read, that this process has logged.
     warned: Mutex<BTreeSet<String>>,
 }
 
@@ -68,7 +68,7 @@ impl Rooms {
         let own = row.and_then(|row| match said(&row) {
             Ok(window) => Some(window),
             Err(fault) => {
-                if self.is_new(&format!("{}/{model}: {fault}", cx.workspace())) {
+                if self.is_new(&format!("{}/{model}", cx.workspace())) {
                     warn_of!(cx, model, fault, "the row of a model cannot be read");
                 }
                 None

@@ -144,12 +144,13 @@ fn user(request: &ChatRequest) -> Value {
 }
 
 fn body(request: &ChatRequest, model: &str) -> Value {
-    // A chat is long: its turns are all that is copied.
+    // A chat is long: its turns are moved.
     let turns = match &request.dialog {
         Some(dialog) => dialogs::openai_turns(dialog),
         None => messages(request, user(request)),
     };
-    let mut body = json!({"model": model, "messages": turns});
+    let mut body = json!({"model": model});
+    body["messages"] = turns.into();
     if let Some(temperature) = request.temperature {
         body["temperature"] = json!(temperature);
     }

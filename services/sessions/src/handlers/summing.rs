@@ -352,8 +352,8 @@ impl Shortener<'_> {
         Ok(newest.map(|one| (one.text, one.last)))
     }
 
-    /// Makes what an agent would be told of a conversation fit its model, which reads so many tokens. The conversation stays as it
-    /// is. Shortens what tools returned in the older messages. Where that is not enough, takes these messages out, and returns the
+    /// Makes the part of a conversation that its agent is sent fit the agent's model, which reads `window` tokens. The conversation
+    /// stays as it is. Shortens what tools returned in the older messages. Where that is not enough, takes these messages out, and returns the
     /// summary in their place; it is empty where none fits.
     pub(super) async fn sum_up(
         &self,
@@ -384,7 +384,12 @@ impl Shortener<'_> {
             text: String::new(),
             tier: Tier::HardClear,
         };
-        let (summary, model) = match self.summary(&rows, true, spent).await {
+        // No summary fits beside messages that fill the window by themselves: then no model is asked.
+        let summed = match tokens(&kept) < window {
+            true => self.summary(&rows, true, spent).await,
+            false => Err(Unsummed::TooSmall),
+        };
+        let (summary, model) = match summed {
             Ok((summary, model)) => {
                 let text = Row::text(tg_compaction::Role::Assistant, summary.text.as_str());
                 match text.tokens() + tokens(&kept) > window {

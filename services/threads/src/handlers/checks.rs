@@ -10,6 +10,7 @@ use tg_schemas::{Error, ErrorCode};
 const AT_ONCE: usize = 64;
 
 /// The permits of all workspaces.
+#[derive(Clone)]
 pub(super) struct Checks(Pool);
 
 /// The permit of a workspace.

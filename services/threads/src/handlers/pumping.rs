@@ -104,13 +104,16 @@ impl Pumping {
             return outcome.checked(&listeners.directory, delivery);
         }
         let (all, own) = (listeners.clone(), delivery.clone());
-        let done = async {
-            let permit = self.checks.permit(cx.workspace()).await?;
+        let (checks, workspace) = (self.checks.clone(), cx.workspace().to_owned());
+        let (sends, done) = tokio::sync::oneshot::channel();
+        // In a task of its own: whoever waits for this may itself wait for a slow reader, and would keep the permit meanwhile.
+        cx.mesh.spawn(TaskKind::Handler, async move {
             let check = move || outcome.checked(&all.directory, &own);
-            permit.run(check).await
-        };
-        let checked = done.await;
-        checked.unwrap_or_else(|_| Outcome::Unserved.checked(&listeners.directory, delivery))
+            let checked = async { checks.permit(&workspace).await?.run(check).await };
+            sends.send(checked.await).ok();
+        });
+        let checked = done.await.ok().and_then(Result::ok);
+        checked.unwrap_or_else(|| Outcome::Unserved.checked(&listeners.directory, delivery))
     }
 
     /// The threads of the workspace of a message. Whoever wants them first starts them: nothing from outside comes before the

@@ -132,10 +132,14 @@ impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
                     let chain = here.then(|| registry.lookup(thread)).flatten();
                     let threads = registry.threads_beside(thread);
                     let turns = threads.flat_map(|one| live.running.on(one));
-                    let mut turns: Vec<_> = turns.cloned().collect();
+                    let mut turns: Vec<_> = turns.collect();
                     turns.sort_by_key(|turn| turn.since);
-                    turns.truncate(TURNS);
-                    (chain, turns, registry.in_progress(thread))
+                    let first = turns.into_iter().take(TURNS).cloned();
+                    (
+                        chain,
+                        first.collect::<Vec<_>>(),
+                        registry.in_progress(thread),
+                    )
                 };
                 let chain = chain.ok_or(ThreadsError::Thread)?;
                 let turns = turns.into_iter().map(|turn| turn.shown(&cx.mesh));

@@ -297,9 +297,9 @@ fn refused(status: u16, pause: Option<u64>, told: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The budget is used up for each endpoint that asks a model or the agent. Their questions are longer than the chats that used it up, so
+/// The budget is used up for endpoints of each surface that asks a model or the agent. Their questions are longer than the chats that used it up, so
 /// that what is left is too little for each.
-async fn each_endpoint_is_refused(url: &str) -> Result<()> {
+async fn each_surface_is_refused(url: &str) -> Result<()> {
     let text = "Say something. ".repeat(20);
     let turns = json!([{"role": "user", "content": text}]);
     for (path, body) in [
@@ -411,7 +411,7 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
         ensure!(asked < 500, "none is refused");
     }
     let before = model.count();
-    each_endpoint_is_refused(&url).await?;
+    each_surface_is_refused(&url).await?;
     ensure!(model.count() == before, "a model was asked");
     let all = used(&url, "workspace").await?;
     let calls = all[0]["model_calls"].as_i64().context("calls")?;

@@ -9,7 +9,8 @@ use crate::call::Meta;
 use crate::error::{RequestError, json_response};
 use crate::handlers::asked::Asked;
 use crate::handlers::caller::{Caller, code, is};
-use crate::handlers::operations::{object_of, refused};
+use crate::handlers::operations::refused;
+use crate::handlers::shape::object_of;
 
 /// A refusal of what a request says.
 pub(super) fn unfit(failure: Failure) -> Object {
