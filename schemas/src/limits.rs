@@ -139,6 +139,9 @@ pub const KEPT_OF_WORKSPACE: usize = 64 << 20;
 /// What it keeps of all of them.
 pub const KEPT_STREAMS: usize = 128 << 20;
 
+/// Text of parts of such a stream in one message to another gateway. A longer part travels in pieces.
+pub const KEPT_PIECE: usize = 1 << 20;
+
 /// Longest text of a model that is read.
 pub const MODEL_TEXT: usize = MESSAGE - BESIDE_CONTENT;
 
@@ -291,6 +294,7 @@ const _: () = {
     );
     // One workspace cannot take all that is kept of streams, nor one stream all of a workspace's.
     assert!(KEPT_STREAM < KEPT_OF_WORKSPACE && KEPT_OF_WORKSPACE < KEPT_STREAMS);
+    assert!(KEPT_PIECE <= KEPT_STREAM && JSON_GROWTH * KEPT_PIECE + BESIDE_CONTENT <= PART);
     // A page of configuration fits into a part, with its last row and whatever characters it is made of.
     assert!(JSON_GROWTH * (PAGE_BYTES + CONFIG_VALUE) + BESIDE_CONTENT <= PART);
     assert!(0 < PAGE_USUAL && PAGE_USUAL <= PAGE_MOST);

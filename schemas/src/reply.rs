@@ -197,6 +197,7 @@ reply!(AuditResponse, _this => true, {});
 reply!(CollectionDropped, _this => true, {});
 reply!(ReembedResponse, _this => true, {});
 reply!(AgentRunsResponse, this => !this.more, { more: false });
+reply!(KeptStreamResponse, this => !this.more, { more: false });
 reply!(TracesResponse, _this => true, {});
 reply!(UsageResponse, _this => true, {});
 reply!(NeighbourhoodResponse, _this => true, {});

@@ -129,6 +129,9 @@ const HEARS: &[(&str, &[&str])] = &[
     ("threads", &["thread"]),
 ];
 
+/// What processes of a service are asked that is no spec: each on a topic of its own.
+const SERVES: &[(&str, &[&str])] = &[("gateway", &["kept-streams"])];
+
 /// The permissions of all services.
 ///
 /// # Errors
@@ -282,6 +285,9 @@ fn some(one: &Deployed, streams: &Streams) -> Permissions {
     let hears = HEARS.iter().filter(|(name, _)| *name == one.name);
     let hears = hears.flat_map(|(_, bases)| bases.iter());
     reads.extend(hears.map(|base| (Class::Notify, (*base).to_owned())));
+    let serves = SERVES.iter().filter(|(name, _)| *name == one.name);
+    let serves = serves.flat_map(|(_, bases)| bases.iter());
+    reads.extend(serves.map(|base| (Class::Request, (*base).to_owned())));
     // What every process does.
     let mut fabric = BTreeSet::new();
     let mut waiting = Vec::new();
@@ -387,6 +393,18 @@ mod tests {
             assert_eq!(may, one.user == "threads", "{}", one.write);
             assert!(!one.read.contains("listener"), "{}", one.read);
             assert!(!one.configure.contains("listener"), "{}", one.configure);
+        }
+    }
+
+    #[test]
+    fn gateways_alone_are_asked_for_the_streams_that_they_keep() {
+        for one in all().unwrap() {
+            for rights in [&one.configure, &one.read] {
+                let may = rights.contains(r"request\.(kept-streams)");
+                assert_eq!(may, one.user == "gateway", "{}: {rights}", one.user);
+            }
+            let named = one.write.contains("kept-streams");
+            assert!(!named, "{}: {}", one.user, one.write);
         }
     }
 

@@ -12,6 +12,7 @@
 //! * [`flows`]: which flows there are, starting and stopping them.
 //! * [`generations`]: whether the configuration lists deleted workspaces.
 //! * [`graph`]: whether the graph is a store of ours.
+//! * [`kept_streams`]: streams that another gateway keeps.
 //! * [`library`]: documents, their content, what is made of them, uploads.
 //! * [`listeners`]: whoever takes messages on a thread, and how they learn of threads that ended.
 //! * [`model_calls`]: calls of models that no run makes, reserved and counted by the agent.
@@ -34,6 +35,7 @@ pub mod flow_records;
 pub mod flows;
 pub mod generations;
 pub mod graph;
+pub mod kept_streams;
 pub mod library;
 pub mod listeners;
 pub mod measure;

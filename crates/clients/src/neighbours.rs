@@ -55,6 +55,12 @@ impl Neighbours {
         self.ours
     }
 
+    /// Whether gateways ask each other for streams. Where the queue of a question outlives its consumer, each process would leave
+    /// one behind.
+    pub fn ask_gateways(self) -> bool {
+        self.ours
+    }
+
     /// Whether they take back what a retraction names.
     pub fn take_retractions(self) -> bool {
         self.ours

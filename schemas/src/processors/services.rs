@@ -59,7 +59,7 @@ processors! {
         SESSIONS: Serves<OperationRequest, OperationResponse> = Spec::new("sessions").workspace();
     }
 
-    /// Lets clients in. It asks; nobody asks it.
+    /// Lets clients in. It asks; only another gateway asks it, on a topic of this one alone, for streams that it keeps.
     api_gateway("api-gateway", System, hosted: true) {
     }
 }

@@ -295,8 +295,8 @@ impl App {
         };
         let open = self.auth.open();
         let noted = self.cancel_of(identity, call, run);
-        if let Some((_, follower)) = kept {
-            let joined = Joined::kept(follower, *first, (cancel, noted));
+        if let Some((_, source)) = kept {
+            let joined = Joined::kept(source, *first, (cancel, noted));
             return Ok((joined.parts(), lapse));
         }
         let joined = Joined::new(&self.mesh, whose, (run, *first), open, (cancel, noted));

@@ -1,5 +1,5 @@
-//! Streams of other services than the agent that may be joined again: which of them this gateway keeps, who may read them, and
-//! how they are cancelled.
+//! Streams of other services than the agent that may be joined again: which of them this gateway keeps, who may read them, here
+//! and at other gateways, and how they are cancelled.
 
 use std::sync::Arc;
 
@@ -12,10 +12,12 @@ use crate::ask::{Part, Parts};
 use crate::auth::Identity;
 use crate::call::Call;
 use crate::detached::Listed;
+use crate::engine::scrub::scrub;
 use crate::engine::translate::{Body, Fields};
 use crate::error::RequestError;
-use crate::kept::{self, Access, Follower, Named};
-use crate::rejoin;
+use crate::kept::{Access, Named};
+use crate::kept_elsewhere::KeptElsewhere;
+use crate::rejoin::{self, Source};
 use crate::state::App;
 
 /// The kind of flow service whose runs the agent itself keeps.
@@ -61,26 +63,43 @@ impl App {
         }
     }
 
-    /// The stream that is kept here under a name, where its caller may still ask what was asked. `None`: the name may be of a
-    /// run of the agent.
+    /// The stream that is kept under a name, here or at another gateway, where its caller may still ask what was asked. `None`: the
+    /// name may be of a run of the agent.
     pub(crate) async fn kept_stream(
         &self,
         identity: &Identity,
         whose: (&str, &str),
         run: &str,
-    ) -> Result<Option<(Access, Follower)>, RequestError> {
-        let found = match self.kept.named(run) {
-            Named::Elsewhere => return Err(kept::elsewhere().into()),
-            Named::Here(id) => self.kept.find(whose, id).ok_or_else(rejoin::unknown)?,
-            Named::Unmarked(id) => match self.kept.find(whose, id) {
+    ) -> Result<Option<(Access, Source)>, RequestError> {
+        let here = |id: &str| {
+            let found = self.kept.find(whose, id);
+            found.map(|(access, follower)| (access, Source::Kept(follower)))
+        };
+        let (access, source) = match self.kept.named(run) {
+            Named::Elsewhere { id, mark } => {
+                let there = KeptElsewhere::new(&self.mesh, identity, whose, (id, mark))?;
+                let access = there.find().await.map_err(scrub)?;
+                (access, Source::Elsewhere(Box::new(there)))
+            }
+            Named::Here(id) => here(id).ok_or_else(rejoin::unknown)?,
+            Named::Unmarked(id) => match here(id) {
                 Some(found) => found,
                 None => return Ok(None),
             },
         };
-        let (gate, resource) = &found.0.needs;
-        let owner = (&found.0.workspace, found.0.generation);
-        self.may_still(identity, (*gate, resource), owner).await?;
-        Ok(Some(found))
+        self.may_read(identity, &access).await?;
+        Ok(Some((access, source)))
+    }
+
+    /// Whether a caller may do now what it took to ask for a stream; else it looks as if there were none.
+    pub(crate) async fn may_read(
+        &self,
+        identity: &Identity,
+        access: &Access,
+    ) -> Result<(), RequestError> {
+        let (gate, resource) = &access.needs;
+        let owner = (&access.workspace, access.generation);
+        self.may_still(identity, (*gate, resource), owner).await
     }
 
     /// Whether a call names a stream of a gateway, and not a run of the agent.
@@ -89,7 +108,7 @@ impl App {
         run.is_some_and(|run| self.kept.knows(run))
     }
 
-    /// Ends the request behind a stream that is kept here.
+    /// Ends the request behind a stream that is kept here or at another gateway.
     pub(crate) async fn cancel_kept(
         &self,
         identity: &Identity,
@@ -99,10 +118,15 @@ impl App {
         let whose = (&*identity.id, workspace.as_deref().unwrap_or_default());
         let run = Fields::new(&call.body).required_text("run")?;
         let ended = match self.kept.named(&run) {
-            Named::Elsewhere => return Err(kept::elsewhere().into()),
-            Named::Here(id) | Named::Unmarked(id) => self.kept.cancel(whose, id),
+            Named::Elsewhere { id, mark } => {
+                let there = KeptElsewhere::new(&self.mesh, identity, whose, (id, mark))?;
+                there.cancel().await.map_err(scrub)?
+            }
+            Named::Here(id) | Named::Unmarked(id) => {
+                let ended = self.kept.cancel(whose, id);
+                ended.ok_or_else(rejoin::unknown)?
+            }
         };
-        let ended = ended.ok_or_else(rejoin::unknown)?;
         let body = Body::from_iter([
             ("cancelled".to_owned(), json!(run)),
             ("ended".to_owned(), json!(ended)),

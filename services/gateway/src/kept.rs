@@ -1,6 +1,6 @@
 //! What detached requests of other services than the agent sent: in memory, for an hour after their end, so that whoever asked
-//! joins them again at this gateway. It is bounded for a stream, a workspace and in all: of a stream that is too long the
-//! first parts go, and of others those that ended first.
+//! joins them again, at this gateway or through another one. It is bounded for a stream, a workspace and in all: of a stream that is
+//! too long the first parts go, and of others those that ended first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -29,14 +29,15 @@ const OF_ALL: usize = 1_024;
 const AT_ONCE: usize = 8;
 /// What a part takes beside what is in it.
 const BESIDE: usize = 256;
-/// First letter of the mark of a gateway.
+/// First letter of the mark of a gateway, and the digits that follow.
 const MARK: char = 'g';
+const DIGITS: usize = 8;
 
 /// All streams that this gateway keeps.
 #[derive(Clone)]
 pub(crate) struct Kept {
     all: Arc<Mutex<Streams>>,
-    /// Stands in the name of each of them: another gateway sees by it that it cannot have that stream.
+    /// Stands in the name of each of them: another gateway sees by it whom to ask for that stream.
     mark: Arc<str>,
 }
 
@@ -54,8 +55,8 @@ pub(crate) struct Access {
 pub(crate) enum Named<'a> {
     /// A stream of this gateway, by its id.
     Here(&'a str),
-    /// A stream of another gateway.
-    Elsewhere,
+    /// A stream of another gateway, by its id and the mark of that gateway.
+    Elsewhere { id: &'a str, mark: &'a str },
     /// Whatever has this id.
     Unmarked(&'a str),
 }
@@ -230,6 +231,12 @@ impl Streams {
     }
 }
 
+/// Whether a text has the form of a gateway's mark.
+fn is_mark(text: &str) -> bool {
+    let digits = text.strip_prefix(MARK).unwrap_or_default();
+    digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
 /// What a part takes at most, by an estimate.
 fn weight(part: &Part) -> usize {
     let inside = match part {
@@ -243,11 +250,19 @@ impl Kept {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
         let random = uuid::Uuid::new_v4().simple().to_string();
-        let mark: String = [MARK].into_iter().chain(random.chars().take(8)).collect();
+        let mark: String = [MARK]
+            .into_iter()
+            .chain(random.chars().take(DIGITS))
+            .collect();
         Self {
             all: Arc::default(),
             mark: mark.into(),
         }
+    }
+
+    /// The mark of this gateway.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
     }
 
     /// What clients call the stream with an id.
@@ -259,9 +274,7 @@ impl Kept {
     pub(crate) fn named<'a>(&self, run: &'a str) -> Named<'a> {
         match run.rsplit_once('.') {
             Some((id, mark)) if mark == &*self.mark => Named::Here(id),
-            Some((_, mark)) if mark.len() == self.mark.len() && mark.starts_with(MARK) => {
-                Named::Elsewhere
-            }
+            Some((id, mark)) if is_mark(mark) => Named::Elsewhere { id, mark },
             _ => Named::Unmarked(run),
         }
     }
@@ -333,9 +346,10 @@ impl Kept {
     }
 }
 
-/// A stream of another gateway.
+/// A stream of another gateway, which cannot be asked.
 pub(crate) fn elsewhere() -> Error {
-    let text = "this gateway does not keep that stream: the gateway that took the request keeps it, for an hour after its end";
+    let text = "this gateway does not keep that stream: the gateway that took the request keeps it, for an hour after its end, \
+                and it does not answer";
     Error::new(ErrorCode::NotFound, text)
 }
 
@@ -448,149 +462,4 @@ enum Looked {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::engine::translate::Body;
-
-    fn part(text: &str, last: bool) -> Part {
-        Part::Body {
-            body: Body::from_iter([("text".to_owned(), json!(text))]).into(),
-            last,
-            failed: false,
-        }
-    }
-
-    fn recorder(kept: &Kept, id: &str) -> Option<Recorder> {
-        let access = Access {
-            user: "ann".into(),
-            workspace: WorkspaceId::new("w").unwrap(),
-            generation: 2,
-            needs: (Gate::Authenticated, Resource::workspace("w")),
-        };
-        kept.record(id, access, CancellationToken::new())
-    }
-
-    fn follower(kept: &Kept, id: &str) -> Option<Follower> {
-        kept.find(("ann", ""), id).map(|(_, follower)| follower)
-    }
-
-    /// What all streams hold: the running sums say the same as the streams do.
-    fn held(kept: &Kept) -> usize {
-        let all = kept.all.lock();
-        let held: usize = all.entries.values().map(|entry| entry.bytes).sum();
-        let owners: usize = all.held.by_owner.values().sum();
-        assert_eq!((all.held.all, owners), (held, held));
-        held
-    }
-
-    #[tokio::test]
-    async fn a_stream_is_read_from_any_part_on_while_it_grows_and_when_it_is_over() {
-        let kept = Kept::new();
-        let mut recorder = recorder(&kept, "r").unwrap();
-        let mut follower = follower(&kept, "r").unwrap();
-        recorder.add(&part("a", false));
-        let (first, some) = follower.more(0).await.unwrap().unwrap();
-        assert_eq!((first, &*some[0]), (0, &part("a", false)));
-        let more = tokio::spawn(async move { follower.more(1).await });
-        tokio::task::yield_now().await;
-        recorder.add(&part("b", true));
-        let (first, some) = more.await.unwrap().unwrap().unwrap();
-        assert_eq!((first, some.len(), &*some[0]), (1, 1, &part("b", true)));
-        drop(recorder);
-        let (_, mut again) = kept.find(("", "w#2"), "r").unwrap();
-        assert_eq!(again.more(0).await.unwrap().unwrap().1.len(), 2);
-        assert_eq!(again.more(2).await, Ok(None));
-        assert!(kept.find(("bob", ""), "r").is_none());
-        assert!(kept.find(("ann", "w"), "r").is_none());
-        assert_eq!(kept.cancel(("ann", ""), "r"), Some(true));
-    }
-
-    #[tokio::test]
-    async fn whoever_stops_recording_ends_the_stream_with_an_error() {
-        let kept = Kept::new();
-        drop(recorder(&kept, "lost"));
-        let recorder = recorder(&kept, "cancelled");
-        assert_eq!(kept.cancel(("ann", ""), "cancelled"), Some(false));
-        drop(recorder);
-        for (id, code) in [
-            ("lost", ErrorCode::Interrupted),
-            ("cancelled", ErrorCode::Cancelled),
-        ] {
-            let mut follower = follower(&kept, id).unwrap();
-            let (_, parts) = follower.more(0).await.unwrap().unwrap();
-            match &*parts[0] {
-                Part::Error(error) => assert_eq!(error.code(), code),
-                other => panic!("{other:?}"),
-            }
-            assert_eq!(follower.more(1).await, Ok(None));
-        }
-    }
-
-    #[tokio::test]
-    async fn of_a_long_stream_the_first_parts_go() {
-        let kept = Kept::new();
-        let mut recorder = recorder(&kept, "r").unwrap();
-        let long = "x".repeat(KEPT_STREAM / 4);
-        for _ in 0..6 {
-            recorder.add(&part(&long, false));
-        }
-        let mut follower = follower(&kept, "r").unwrap();
-        let (first, some) = follower.more(0).await.unwrap().unwrap();
-        assert_eq!((first, some.len()), (3, 3));
-        assert!(held(&kept) > 0);
-        recorder.add(&part(&long.repeat(5), true));
-        assert_eq!(follower.more(3).await, Ok(Some((7, Vec::new()))));
-        assert_eq!(follower.more(7).await, Ok(None));
-        assert_eq!(held(&kept), 0);
-    }
-
-    #[tokio::test]
-    async fn what_is_over_makes_room_and_what_is_not_stays() {
-        let kept = Kept::new();
-        let id = |number: usize| format!("{number:04}");
-        let mut all: Vec<_> = (0..OF_WORKSPACE)
-            .map(|number| recorder(&kept, &id(number)).unwrap())
-            .collect();
-        assert!(recorder(&kept, "more").is_none());
-        drop(all.remove(7));
-        assert!(recorder(&kept, "more").is_some());
-        assert!(follower(&kept, &id(7)).is_none());
-        // As do their bytes.
-        all[0].add(&part(&"x".repeat(KEPT_STREAM / 2), false));
-        for recorder in &mut all[1..12] {
-            recorder.add(&part(&"x".repeat(KEPT_STREAM / 2), false));
-        }
-        assert!((1..=KEPT_OF_WORKSPACE).contains(&held(&kept)));
-        let mut first = follower(&kept, &id(0)).unwrap();
-        assert_eq!(first.more(0).await.unwrap().unwrap().0, 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_stream_is_kept_for_an_hour_after_its_end() {
-        let kept = Kept::new();
-        let mut recorder = recorder(&kept, "r").unwrap();
-        tokio::time::advance(2 * KEPT_FOR).await;
-        recorder.add(&part("a", true));
-        tokio::time::advance(KEPT_FOR / 2).await;
-        let mut late = follower(&kept, "r").unwrap();
-        tokio::time::advance(KEPT_FOR).await;
-        assert!(held(&kept) > 0);
-        assert!(follower(&kept, "r").is_none());
-        assert!(late.more(0).await.is_err());
-        assert_eq!(held(&kept), 0);
-    }
-
-    #[test]
-    fn a_name_says_which_gateway_keeps_the_stream() {
-        let (kept, other) = (Kept::new(), Kept::new());
-        let name = kept.name("r");
-        assert_eq!(kept.named(&name), Named::Here("r"));
-        assert_eq!(other.named(&name), Named::Elsewhere);
-        assert_eq!(kept.named("r"), Named::Unmarked("r"));
-        assert!(kept.knows(&name) && other.knows(&name) && !kept.knows("r"));
-        let _recorder = recorder(&kept, "r");
-        assert!(kept.knows("r"));
-    }
-}
+mod tests;

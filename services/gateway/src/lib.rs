@@ -5,8 +5,8 @@
 //! queues: they know HTTP and nothing of the bus. Translators ([`engine::translate`]) know both vocabularies and do no
 //! I/O; the table in `registry` says which operation needs which capability.
 //!
-//! The gateway keeps nothing, except for an hour what detached requests sent (`kept`), and no text it sends names a queue, a
-//! host, a path or another tenant.
+//! The gateway keeps nothing, except for an hour what detached requests sent (`kept`), which it also sends to other gateways that
+//! ask for it (`kept_for_others`). No text it sends names a queue, a host, a path or another tenant.
 
 mod admission;
 mod ask;
@@ -36,6 +36,9 @@ mod joining;
 mod judge;
 mod judging;
 mod kept;
+mod kept_elsewhere;
+mod kept_for_others;
+mod kept_parts;
 mod levels;
 mod listener;
 mod offers;

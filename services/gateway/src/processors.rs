@@ -1,5 +1,5 @@
-//! What the gateway hosts: nothing that a queue reaches, as its handlers serve endpoints ([`crate::serve`]); only the
-//! wish to see flow records, workspaces, prices of models, agents and revocations.
+//! What the gateway hosts: nothing that a queue reaches, as its handlers serve endpoints ([`crate::serve`]), which also has other
+//! gateways ask for streams; only the wish to see flow records, workspaces, prices of models, agents and revocations.
 
 use tg_mesh::{Mesh, Processor};
 use tg_schemas::processors::api_gateway;

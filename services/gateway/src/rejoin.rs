@@ -1,5 +1,5 @@
-//! Streams that are joined again, from a part on: runs of the agent, whichever gateway they came through, and what this
-//! gateway keeps of others.
+//! Streams that are joined again, from a part on: runs of the agent, whichever gateway they came through, and what gateways
+//! keep of others.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use crate::engine::scrub::scrub_for;
 use crate::engine::translate::agent::{Agent, gap};
 use crate::engine::translate::{About, Body, Fields};
 use crate::kept::Follower;
+use crate::kept_elsewhere::{self, KeptElsewhere};
 use crate::registry;
 
 /// Notes something that was done.
@@ -25,6 +26,8 @@ pub(crate) type Noted = Box<dyn FnOnce() + Send>;
 
 /// An agent that is away is asked again so often, each time after this long.
 const TRIES: u32 = 60;
+/// A gateway that keeps a stream does so only while its process lives: it may only have lost its connection.
+const TRIES_OF_GATEWAY: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The request that a run is joined with; `offset` is of the last part that the client has.
@@ -79,11 +82,13 @@ pub(crate) struct Joined {
 }
 
 /// Where a stream comes from.
-enum Source {
+pub(crate) enum Source {
     /// The agent, which has a ledger of its runs.
     Agent(Box<Ledger>),
     /// This gateway.
     Kept(Follower),
+    /// Another gateway.
+    Elsewhere(Box<KeptElsewhere>),
 }
 
 /// A part as it comes from there.
@@ -131,9 +136,9 @@ impl Joined {
         Self::of(Source::Agent(Box::new(ledger)), first, operator, word)
     }
 
-    /// What is kept here of a stream, from a part on: as its caller was to read it.
-    pub(crate) fn kept(follower: Follower, first: u64, word: (CancellationToken, Noted)) -> Self {
-        Self::of(Source::Kept(follower), first, false, word)
+    /// What a gateway keeps of a stream, from a part on: as its caller was to read it.
+    pub(crate) fn kept(source: Source, first: u64, word: (CancellationToken, Noted)) -> Self {
+        Self::of(source, first, false, word)
     }
 
     fn of(
@@ -226,12 +231,15 @@ impl Joined {
                         failed: false,
                     };
                 }
-                Err(error) if is_away(&error) && self.tries < TRIES => {
+                Err(error) if is_away(&error) && self.tries < self.source.tries() => {
                     self.tries += 1;
                     self.source.let_go();
                     tokio::time::sleep(PAUSE).await;
                 }
-                Err(error) => return Part::Error(scrub_for(error, self.about.operator)),
+                Err(error) => {
+                    let error = self.source.said(error);
+                    return Part::Error(scrub_for(error, self.about.operator));
+                }
             }
         }
     }
@@ -254,13 +262,32 @@ impl Source {
         match self {
             Self::Agent(ledger) => ledger.cancel().await,
             Self::Kept(follower) => follower.cancel(),
+            Self::Elsewhere(there) => _ = there.cancel().await,
         }
     }
 
     /// It is asked anew for what comes next.
     fn let_go(&mut self) {
-        if let Self::Agent(ledger) = self {
-            ledger.answer = None;
+        match self {
+            Self::Agent(ledger) => ledger.answer = None,
+            Self::Kept(_) => {}
+            Self::Elsewhere(there) => there.let_go(),
+        }
+    }
+
+    /// How often it is asked again while it is away.
+    fn tries(&self) -> u32 {
+        match self {
+            Self::Agent(_) | Self::Kept(_) => TRIES,
+            Self::Elsewhere(_) => TRIES_OF_GATEWAY,
+        }
+    }
+
+    /// Why nothing more comes, as a client reads it.
+    fn said(&self, error: Error) -> Error {
+        match self {
+            Self::Agent(_) | Self::Kept(_) => error,
+            Self::Elsewhere(_) => kept_elsewhere::of_gateway(error),
         }
     }
 
@@ -275,12 +302,19 @@ impl Source {
                     (first, parts.collect())
                 }))
             }
+            Self::Elsewhere(there) => {
+                let more = there.more(from).await?;
+                Ok(more.map(|(first, parts)| {
+                    let parts = parts.into_iter().map(Arc::new).map(Sent::Kept);
+                    (first, parts.collect())
+                }))
+            }
         }
     }
 }
 
 /// A run in the ledger of the agent.
-struct Ledger {
+pub(crate) struct Ledger {
     mesh: Mesh,
     request: AgentRunsRequest,
     answer: Option<Answer<AgentRunsResponse>>,

@@ -92,6 +92,7 @@ pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle,
     mesh.spawn(TaskKind::Background, app.flows.clone().watch());
     mesh.spawn(TaskKind::Background, app.auth.clone().watch());
     mesh.spawn(TaskKind::Background, app.clone().tell_decisions());
+    mesh.spawn(TaskKind::Closing, app.clone().answer_gateways());
     mesh.spawn(
         TaskKind::Connection,
         keep_open(listener, app, handle.closed.clone()),

@@ -14,7 +14,8 @@ pub(crate) use flow_services::all_kinds;
 pub(crate) use flow_services::{Kind, THRU, flow_kind, is_thru, takes_raw, thru_gate};
 pub(crate) use gate::Gate;
 pub(crate) use services::{
-    ANSWERS, EXPAND, Home, REMAKE, REPLAY, REQUESTS, Service, asks_models, is_for_all, service,
+    ANSWERS, EXPAND, Home, REMAKE, REPLAY, REQUESTS, Service, asks_models, gate_of, is_for_all,
+    service,
 };
 #[cfg(test)]
 pub(crate) use services::{SESSIONS, all_operations, all_services};

@@ -7,6 +7,7 @@ use tg_schemas::processors::{
 };
 use tg_schemas::{Message, Reply};
 
+use super::flow_services::KINDS;
 use super::gate::Gate::{self, Authenticated, Needs, Public};
 use crate::ask::{self, Asks};
 use crate::cores;
@@ -397,6 +398,16 @@ pub(super) const SERVICES: &[Service] = &[
 /// A service outside flows.
 pub(crate) fn service(name: &str) -> Option<&'static Service> {
     SERVICES.iter().find(|service| service.name == name)
+}
+
+/// The gate of a capability, where something in the table needs it.
+pub(crate) fn gate_of(capability: &str) -> Option<Gate> {
+    let kinds = KINDS.iter().map(|kind| kind.gate);
+    let listed = SERVICES.iter().flat_map(|service| service.operations);
+    let listed = listed.map(|(gate, _)| *gate);
+    let declared = operations::ALL.iter().map(|meta| Needs(meta.capability));
+    let mut all = kinds.chain(listed).chain(declared);
+    all.find(|gate| matches!(gate, Needs(name) if *name == capability))
 }
 
 /// Every operation of every service, with what it needs.

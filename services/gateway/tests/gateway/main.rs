@@ -27,6 +27,7 @@ mod played_sessions;
 mod rag;
 mod receiving;
 mod rejoined;
+mod rejoined_elsewhere;
 mod responses;
 mod rest;
 mod runs;

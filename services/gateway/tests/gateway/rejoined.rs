@@ -1,5 +1,5 @@
-//! Streams of other services than the agent that are joined again, at the gateway that took them; and endpoints where nothing
-//! goes on without its caller.
+//! Streams of other services than the agent that are joined again, at the gateway that took them (`rejoined_elsewhere`: through
+//! another one); and endpoints where nothing goes on without its caller.
 
 use serde_json::{Value, json};
 use tg_gateway::{AuthMode, GatewayOptions};
@@ -11,13 +11,13 @@ use crate::world::{BOUND, World};
 
 const RAG: &str = "/api/v1/flow/default/service/graph-rag";
 
-fn asked(query: &str) -> Value {
+pub fn asked(query: &str) -> Value {
     json!({"id": query, "service": "graph-rag", "flow": "default", "detach": true,
         "request": {"query": query, "streaming": true}})
 }
 
 /// The frames of the next answer.
-async fn answer(socket: &mut Raw) -> Vec<Value> {
+pub async fn answer(socket: &mut Raw) -> Vec<Value> {
     let mut all = Vec::new();
     loop {
         let frame = hear(socket).await;
@@ -29,11 +29,11 @@ async fn answer(socket: &mut Raw) -> Vec<Value> {
     }
 }
 
-fn run_of(frame: &Value) -> String {
+pub fn run_of(frame: &Value) -> String {
     frame["run"].as_str().unwrap_or_default().to_owned()
 }
 
-fn offsets(frames: &[Value]) -> Vec<Option<u64>> {
+pub fn offsets(frames: &[Value]) -> Vec<Option<u64>> {
     frames.iter().map(|one| one["offset"].as_u64()).collect()
 }
 
@@ -198,8 +198,10 @@ async fn what_was_cut_of_a_long_stream_is_announced(place: Place) {
     assert_eq!(ids, expected);
 }
 
-async fn another_gateway_says_that_it_does_not_have_it(place: Place) {
-    let world = World::start(&place, AuthMode::None).await;
+/// On a bus inside the process there is no other one to ask.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_gateway_of_the_same_process_says_that_it_does_not_have_it() {
+    let world = World::start(&Place::embedded(), AuthMode::None).await;
     let mut socket = raw(&world, "/api/v1/socket").await;
     say(&mut socket, asked("q")).await;
     let run = run_of(&answer(&mut socket).await[0]);
@@ -251,6 +253,5 @@ tg_testkit::on_both_buses!(
     endpoints_that_do_not_read_the_header_refuse_it,
     a_stream_that_was_left_goes_on_and_is_cancelled_by_who_joins_it,
     what_was_cut_of_a_long_stream_is_announced,
-    another_gateway_says_that_it_does_not_have_it,
     a_stream_is_its_askers_and_their_administrators,
 );

@@ -60,7 +60,7 @@ messages! {
     QuestionToStructuredQueryResponse StructuredQueryRequest StructuredQueryResponse ViolationsRequest Violation
     ViolationsResponse MeasureRequest MeasureResponse Receipt Receipts
     ThreadsRequest ThreadMessage ThreadTurn ListenerInfo ThreadsResponse ListenerRequest ListenerMessage ListenerResponse
-    ThreadsEnded OperationRequest OperationResponse
+    ThreadsEnded OperationRequest OperationResponse KeptStreamRequest KeptStreamResponse
 }
 
 /// Holds a type against its file: a body in which every field says something is read, says the same, and is written

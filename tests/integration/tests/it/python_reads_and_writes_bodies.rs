@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 /// Messages that only processors of ours say to each other.
-const OURS: [&str; 90] = [
+const OURS: [&str; 92] = [
     "AgentRun",
     "AgentRunStep",
     "AgentRunCall",
@@ -46,6 +46,8 @@ const OURS: [&str; 90] = [
     "EndedRun",
     "HostedFlow",
     "HostedProcessor",
+    "KeptStreamRequest",
+    "KeptStreamResponse",
     "LabelledTerm",
     "LibraryText",
     "LibraryTexts",
