@@ -193,3 +193,95 @@ pub(super) fn report(cx: &Cx, ended: EndedIn) {
         notify_all(&mesh, ended).await;
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use async_trait::async_trait;
+    use serde_json::json;
+    use tg_mesh::{Ask, Deadline, Processor, RequestHandler, Responder};
+    use tg_schemas::msg::ThreadsResponse;
+    use tg_schemas::processors::threads::{PROCESSOR, THREADS};
+    use tg_schemas::{Class, FlowId, Topic};
+    use tg_testkit::config::Config;
+    use tg_testkit::flow::{SOON, TestFlow};
+    use tg_testkit::place::Place;
+
+    use super::*;
+
+    /// A listener that takes numbers, each of which is checked many times, and a return that sends it some.
+    fn heavy() -> (String, Outcome) {
+        let checks = vec![json!({"type": "number"}); 400];
+        let schema = json!({"type": "object", "properties": {"all": {"items": {"allOf": checks}}}});
+        let row = json!({"description": "Takes numbers.", "types": {"textinput": schema}});
+        let numbers = json!({ "all": vec![1; 1000] });
+        let sent = Turn::forward("heavy", "textinput", numbers);
+        (row.to_string(), Outcome::Turn(sent))
+    }
+
+    /// Begins a check, and looks at it again only after the workspace's permit was free once more.
+    struct Slow(Pumping);
+
+    #[async_trait]
+    impl RequestHandler<ThreadsRequest, ThreadsResponse> for Slow {
+        async fn serve(
+            &self,
+            cx: Cx,
+            _asked: ThreadsRequest,
+            mut out: Responder<ThreadsResponse>,
+        ) -> Result<(), Error> {
+            let Self(pumping) = self;
+            let listeners = pumping.listeners(&cx).await?;
+            let place = tg_threads::Place {
+                workspace: WorkspaceId::new(cx.workspace()).unwrap(),
+                flow: FlowId::new("default").unwrap(),
+            };
+            let mesh = Name::any(MESH).unwrap();
+            let limits = (pumping.options.limits(), Room::default(), 50);
+            let (_, boot) = Pump::start((&mesh, &place), limits, ("now", 1), &mut Wall);
+            let boot = Arc::new(boot);
+            let held = pumping.checks.permit(cx.workspace()).await?;
+            let mut check = pin!(pumping.checked(&cx, &listeners, &boot, heavy().1));
+            let waits = futures::poll!(check.as_mut()).is_pending();
+            drop(held);
+            let next = pumping.checks.permit(cx.workspace());
+            let next = tokio::time::timeout(SOON, next).await;
+            let is_free = matches!(&next, Ok(Ok(_)));
+            drop(next);
+            let last = ThreadsResponse {
+                closed: i64::from(waits && is_free),
+                in_progress: i64::from(check.await.forwards()),
+                end_of_stream: true,
+                ..ThreadsResponse::default()
+            };
+            out.send(last).await
+        }
+    }
+
+    /// A conversation that waits for its reader looks at none of its checks meanwhile. The permit that one of them waited for is
+    /// free again for the other conversations of the workspace, and the check is done.
+    async fn a_slow_reader_holds_no_permit_for_checks(place: Place) {
+        let config = Config::new();
+        config.put("flow", "default", "{}");
+        config.put("listener", "heavy", &heavy().0);
+        let host = |_: &Mesh| {
+            let slow = Arc::new(Slow(Pumping::new(Options::default())));
+            let processor = Processor::new(PROCESSOR).watches(&[CONFIG]);
+            vec![processor.serves(THREADS, slow)]
+        };
+        let flow = TestFlow::start(&place, config, &[], host).await;
+        let workspace = WorkspaceId::new("default").unwrap();
+        let topic = Topic::workspace(Class::Request, "threads", &workspace);
+        let ask = Ask {
+            deadline: Some(Deadline::after(2 * SOON)),
+            ..Ask::default()
+        };
+        let request = ThreadsRequest::default();
+        let answer = flow.mesh.ask::<_, ThreadsResponse>(&topic, &request, ask);
+        let answer = answer.last().await.unwrap();
+        assert_eq!((answer.closed, answer.in_progress), (1, 1));
+    }
+
+    tg_testkit::on_both_buses!(a_slow_reader_holds_no_permit_for_checks);
+}
