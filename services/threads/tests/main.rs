@@ -4,6 +4,7 @@ mod agent;
 mod ended;
 mod examples;
 mod ids;
+mod lines;
 mod over_the_bus;
 mod progress;
 mod starts;
