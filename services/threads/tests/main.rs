@@ -8,4 +8,5 @@ mod lines;
 mod over_the_bus;
 mod progress;
 mod starts;
+mod traced;
 mod world;
