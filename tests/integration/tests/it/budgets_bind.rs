@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
@@ -297,10 +298,76 @@ fn refused(status: u16, pause: Option<u64>, told: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The budget is used up for endpoints of each surface that asks a model or the agent. Their questions are longer than the chats that used it up, so
-/// that what is left is too little for each.
+/// A schema of rows: without one, questions about rows are refused before a model is asked.
+const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
+    {"name": "id", "type": "string", "primary_key": true}]}"#;
+/// The error of the services of rows until the schema has reached them.
+const NO_SCHEMA: &str = "this workspace has no schemas of rows";
+/// It has within these tries, a pause apart.
+const TRIES: u32 = 1_200;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A picture of one dot.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
+
+/// Asks a service of the flow, and once more while the schema of rows has not reached it: it asks no model then.
+async fn asked_of_flow(
+    url: &str,
+    service: &str,
+    body: &Value,
+) -> Result<(u16, Option<u64>, Value)> {
+    let path = format!("api/v1/flow/default/service/{service}");
+    for _ in 0..TRIES {
+        let answer = asked(url, &path, body).await?;
+        if !answer.2.to_string().contains(NO_SCHEMA) {
+            return Ok(answer);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    anyhow::bail!("{service} has no schema")
+}
+
+/// What is asked once the budget is used up: longer than the chats that used it up, so that what is left is too little.
+fn long() -> String {
+    "Say something. ".repeat(20)
+}
+
+/// Each service of the flow that asks a model refuses, whether it asks by itself or has another service ask.
+async fn each_service_of_the_flow_refuses(url: &str) -> Result<()> {
+    let text = long();
+    for (service, body) in [
+        ("text-completion", json!({"system": "", "prompt": text})),
+        (
+            "chat-completion",
+            json!({"messages": [{"role": "user", "content": text}]}),
+        ),
+        (
+            "prompt",
+            json!({"id": "question", "variables": {"question": text}}),
+        ),
+        ("graph-rag", json!({"query": text})),
+        ("document-rag", json!({"query": text})),
+        ("nlp-query", json!({"question": text})),
+        ("structured-query", json!({"question": text})),
+        (
+            "structured-diag",
+            json!({"operation": "schema-selection", "sample": text}),
+        ),
+        (
+            "image-to-text",
+            json!({"image": PNG, "mime_type": "image/png", "prompt": text}),
+        ),
+    ] {
+        let (status, pause, answer) = asked_of_flow(url, service, &body).await?;
+        refused(status, pause, &answer).context(service)?;
+    }
+    Ok(())
+}
+
+/// The budget is used up for endpoints of each surface that asks a model or the agent.
 async fn each_surface_is_refused(url: &str) -> Result<()> {
-    let text = "Say something. ".repeat(20);
+    let text = long();
     let turns = json!([{"role": "user", "content": text}]);
     for (path, body) in [
         (
@@ -316,18 +383,6 @@ async fn each_surface_is_refused(url: &str) -> Result<()> {
             json!({"model": "scripted", "max_tokens": 1_000, "messages": turns}),
         ),
         ("v1/responses", json!({"model": "scripted", "input": text})),
-        (
-            "api/v1/flow/default/service/text-completion",
-            json!({"system": "", "prompt": text}),
-        ),
-        (
-            "api/v1/flow/default/service/graph-rag",
-            json!({"query": text}),
-        ),
-        (
-            "api/v1/flow/default/service/document-rag",
-            json!({"query": text}),
-        ),
     ] {
         let (status, pause, told) = asked(url, path, &body).await?;
         refused(status, pause, &told).context(path)?;
@@ -336,7 +391,8 @@ async fn each_surface_is_refused(url: &str) -> Result<()> {
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": tool, "arguments": arguments}})
     };
-    let run = json!({"assistant_id": "concise-de", "input": {"messages": turns}});
+    let run = json!({"assistant_id": "concise-de", "input": {"messages": turns},
+        "if_not_exists": "create"});
     // These answer with status 200; the first two say besides how the run ended.
     for (at, (path, body, answer)) in [
         (
@@ -349,7 +405,12 @@ async fn each_surface_is_refused(url: &str) -> Result<()> {
             json!({"message": text}),
             "/content",
         ),
-        ("langgraph/runs/wait", run, "/messages/1/content"),
+        ("langgraph/runs/wait", run.clone(), "/messages/1/content"),
+        (
+            "langgraph/threads/5f0c7a52-8d1e-4b0b-9a64-0d7c3c1f2e90/runs/wait",
+            run,
+            "/messages/1/content",
+        ),
         (
             "mcp",
             call("ask_agent", json!({"question": text})),
@@ -393,6 +454,10 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
         .ready()
         .await?;
     let url = server.url();
+    let row = json!([{"type": "schema", "key": "lamps", "value": SCHEMA}]);
+    let put = json!({"operation": "put", "values": row});
+    let (status, answer) = post(&url, "api/v1/config", put).await?;
+    ensure!(status == 200 && answer["error"].is_null(), "{answer}");
     for answer in join_all((0..RUNS).map(|_| chat(&url))).await {
         let (status, pause, told) = answer?;
         if status != 200 {
@@ -411,6 +476,7 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
         ensure!(asked < 500, "none is refused");
     }
     let before = model.count();
+    each_service_of_the_flow_refuses(&url).await?;
     each_surface_is_refused(&url).await?;
     ensure!(model.count() == before, "a model was asked");
     let all = used(&url, "workspace").await?;
