@@ -303,7 +303,7 @@ const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
     {"name": "id", "type": "string", "primary_key": true}]}"#;
 /// The error of the services of rows until the schema has reached them.
 const NO_SCHEMA: &str = "this workspace has no schemas of rows";
-/// It has within these tries, a pause apart.
+/// The schema arrives within so many tries, with a pause after each.
 const TRIES: u32 = 1_200;
 const PAUSE: Duration = Duration::from_millis(50);
 
