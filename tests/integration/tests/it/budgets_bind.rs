@@ -391,8 +391,7 @@ async fn each_surface_is_refused(url: &str) -> Result<()> {
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": tool, "arguments": arguments}})
     };
-    let run = json!({"assistant_id": "concise-de", "input": {"messages": turns},
-        "if_not_exists": "create"});
+    let run = json!({"assistant_id": "concise-de", "input": {"messages": turns}});
     // These answer with status 200; the first two say besides how the run ended.
     for (at, (path, body, answer)) in [
         (
@@ -405,15 +404,18 @@ async fn each_surface_is_refused(url: &str) -> Result<()> {
             json!({"message": text}),
             "/content",
         ),
-        ("langgraph/runs/wait", run.clone(), "/messages/1/content"),
-        (
-            "langgraph/threads/5f0c7a52-8d1e-4b0b-9a64-0d7c3c1f2e90/runs/wait",
-            run,
-            "/messages/1/content",
-        ),
+        ("langgraph/runs/wait", run, "/messages/1/content"),
         (
             "mcp",
             call("ask_agent", json!({"question": text})),
+            "/result/content/0/text",
+        ),
+        (
+            "mcp",
+            call(
+                "chat_with_agent",
+                json!({"name": "concise-de", "message": text}),
+            ),
             "/result/content/0/text",
         ),
         (
@@ -436,6 +438,48 @@ async fn each_surface_is_refused(url: &str) -> Result<()> {
         ensure!(status == 200 && is_why, "{path}: {status}: {told}");
         let is_stopped = told["stopped"] == true && told["finish_reason"] == "budget";
         ensure!(at > 1 || is_stopped, "{path}: {told}");
+    }
+    Ok(())
+}
+
+/// Turns of a session, of a conversation of the workspace and of a thread of LangGraph have the reason as their answer.
+async fn each_turn_has_the_reason(url: &str) -> Result<()> {
+    const THREAD: &str = "5f0c7a52-8d1e-4b0b-9a64-0d7c3c1f2e90";
+    let text = long();
+    let made = async |path: &str, body: Value, id: &str| {
+        let (_, _, made) = asked(url, path, &body).await?;
+        let id = made[id].as_str().map(str::to_owned);
+        id.with_context(|| made.to_string())
+    };
+    let sessions = "a1/agents/concise-de/sessions";
+    let session = made(sessions, json!({}), "id").await?;
+    let agents = "api/v1/workspaces/default/agents";
+    let agent = made(agents, json!({"name": "Brisk"}), "agentId").await?;
+    let talks = format!("{agents}/{agent}/conversations");
+    let talk = made(&talks, json!({}), "conversationId").await?;
+    let run = json!({"assistant_id": "concise-de", "if_not_exists": "create",
+        "input": {"messages": [{"role": "user", "content": text}]}});
+    for (path, body, answer) in [
+        (
+            format!("{sessions}/{session}/messages"),
+            json!({"message": text}),
+            "/content",
+        ),
+        (
+            format!("{talks}/{talk}/messages"),
+            json!({"content": text}),
+            "/assistant/content",
+        ),
+        (
+            format!("langgraph/threads/{THREAD}/runs/wait"),
+            run,
+            "/messages/1/content",
+        ),
+    ] {
+        let (status, _, turn) = asked(url, &path, &body).await?;
+        let answer = turn.pointer(answer).and_then(Value::as_str);
+        let is_why = answer.is_some_and(|answer| answer.starts_with(WHY));
+        ensure!(is_why, "{path}: {status}: {turn}");
     }
     Ok(())
 }
@@ -478,6 +522,7 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
     let before = model.count();
     each_service_of_the_flow_refuses(&url).await?;
     each_surface_is_refused(&url).await?;
+    each_turn_has_the_reason(&url).await?;
     ensure!(model.count() == before, "a model was asked");
     let all = used(&url, "workspace").await?;
     let calls = all[0]["model_calls"].as_i64().context("calls")?;
