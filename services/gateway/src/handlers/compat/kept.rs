@@ -63,7 +63,7 @@ pub(super) async fn begun(
     }))
 }
 
-/// Whether nothing was said in a session. Its request may have come before, and the turn of that time be in progress.
+/// Whether a session has no messages. It has some if the client sent the same request before: that turn may be in progress.
 async fn is_empty(caller: &Caller, session: &str) -> bool {
     let now = caller.thread(session).await;
     now.is_ok_and(|now| now.message_count == 0)
