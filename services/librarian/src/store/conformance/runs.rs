@@ -161,7 +161,7 @@ async fn edit(store: &Store, text: &str) {
 }
 
 /// All requests have the same time, as those of one second have.
-pub(super) async fn what_has_no_effect_any_more_is_not_repeated(store: Store) {
+pub(super) async fn a_request_whose_effect_is_gone_is_refused(store: Store) {
     let first = complete(&store, "p").await;
     let again = |question: &'static str| {
         let store = store.clone();

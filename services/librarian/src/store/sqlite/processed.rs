@@ -56,8 +56,8 @@ pub(crate) fn list(
     Ok(found)
 }
 
-/// Whether a run is the latest of its target and its document still says what the run read. If not, the same request
-/// is no repetition: its effect is gone, so it must not succeed without doing anything. A run that waits has read nothing yet.
+/// Whether a run is the latest of its target and its document still says what the run read. If not, its effect is gone: the
+/// same request is not a repetition, and must not succeed without doing anything. A run that waits has read nothing yet.
 pub(crate) fn is_current(conn: &Connection, run: &Run) -> Result<bool, StorageError> {
     let latest = run::latest(conn, &run.target)?;
     if latest.is_none_or(|latest| latest.number != run.number) {
