@@ -62,7 +62,7 @@ fn what_is_deployed_is_what_the_table_says() {
 #[test]
 fn a_pod_may_drain_before_it_is_killed() {
     let settings = Settings::load(&Flags::default(), Default::default()).expect("defaults");
-    assert!(pod::GRACE >= settings.drain().as_secs() + 15);
+    assert!(pod::GRACE >= pod::LEAVE + settings.drain().as_secs() + 15);
     let unit = folder().join("systemd/threadgraph.service");
     let unit = std::fs::read_to_string(unit).expect("the unit");
     assert!(
@@ -161,7 +161,13 @@ fn the_pod_of_small_can_be_played() {
         assert!(played.contains(part), "{part}: {played}");
     }
     // It knows none of these.
-    for part in ["StatefulSet", "Probe", "volumeClaimTemplates"] {
+    for part in [
+        "StatefulSet",
+        "Probe",
+        "volumeClaimTemplates",
+        "podManagementPolicy",
+        "lifecycle",
+    ] {
         assert!(!played.contains(part), "{part}: {played}");
     }
 }

@@ -47,7 +47,8 @@ pub fn text() -> String {
                 one["volumes"] = json!([format!("{volume}:/data")]);
                 volumes.insert(volume, json!({}));
             }
-            false => one["tmpfs"] = json!(["/tmp", format!("/data:uid={USER},mode=0700")]),
+            // Podman knows no owner of such a directory.
+            false => one["tmpfs"] = json!(["/tmp", "/data:mode=1777"]),
         }
         services.insert(service.to_owned(), one);
     };

@@ -11,6 +11,8 @@ use crate::pod::{self, NAME, REPLICAS, name};
 const MOST: u64 = 10;
 /// Messages that wait for one replica before another is started.
 const WAITING: u64 = 64;
+/// Queues that KEDA reads at most, of one service: it asks the broker for one page, and a page is no larger.
+const QUEUES: u64 = 500;
 const BROKER: &str = "threadgraph-broker";
 /// The label of a node that says in which zone it is.
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -52,6 +54,8 @@ fn zones() -> Vec<Value> {
 /// The broker, as its cluster operator makes it: a node in each zone.
 pub fn broker() -> Vec<Value> {
     let settings = "cluster_partition_handling = pause_minority\n\
+        # Else all leaders of queues are on the node that the first process connects to.\n\
+        queue_leader_locator = balanced\n\
         # Longer than the longest step: what takes longer is handed out again.\n\
         consumer_timeout = 7200000\n";
     let spread = json!({
@@ -108,6 +112,7 @@ pub fn scaling() -> Vec<Value> {
                         "protocol": "http",
                         "queueName": queues,
                         "useRegex": "true",
+                        "pageSize": QUEUES.to_string(),
                         "operation": "sum",
                         "mode": "QueueLength",
                         "value": WAITING.to_string(),
