@@ -145,6 +145,28 @@ fn the_image_names_all_that_is_missing_at_once() {
     assert_eq!(needs(), (Some(0), String::new()));
 }
 
+/// Podman guesses no registry and knows no owner of a directory in memory; Docker does both. And no secret is in the file.
+#[test]
+fn compose_says_what_podman_reads_as_well() {
+    let files = files();
+    let text = &files["compose.yaml"];
+    let mut images = 0;
+    for line in text.lines().map(str::trim) {
+        if let Some(image) = line.strip_prefix("image: ") {
+            images += 1;
+            let image = image.trim_matches('"');
+            let ours = format!("{}:{}", pod::NAME, env!("CARGO_PKG_VERSION"));
+            let registry = image.split('/').next().unwrap_or_default();
+            assert!(image == ours || registry.contains('.'), "{image}");
+        }
+        if let Some(memory) = line.strip_prefix("- \"/data:") {
+            assert_eq!(memory, "mode=1777\"");
+        }
+        assert!(!line.contains("://"), "{line}");
+    }
+    assert_eq!(images, DEPLOYED.len() + 2);
+}
+
 /// The image runs as the user of the manifests, has their ports, and settings that are theirs.
 #[test]
 fn the_image_is_what_the_manifests_start() {
