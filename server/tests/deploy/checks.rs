@@ -145,6 +145,16 @@ fn the_image_names_all_that_is_missing_at_once() {
     assert_eq!(needs(), (Some(0), String::new()));
 }
 
+/// The page makes a user at the broker for each service there is.
+#[test]
+fn the_page_makes_a_user_for_each_service() {
+    let page = folder().join("../docs/deploy.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let names: Vec<_> = DEPLOYED.iter().map(|one| one.name).collect();
+    let each = format!("\nfor service in {}; do\n", names.join(" "));
+    assert!(page.contains(&each), "{each}");
+}
+
 /// Podman guesses no registry and knows no owner of a directory in memory; Docker does both. And no secret is in the file.
 #[test]
 fn compose_says_what_podman_reads_as_well() {

@@ -66,7 +66,7 @@ pub fn broker() -> Vec<Value> {
     });
     // The operator reads this as a whole pod, which has containers; its own are added.
     let pod = json!({"containers": [], "topologySpreadConstraints": [spread]});
-    vec![json!({
+    let cluster = json!({
         "apiVersion": "rabbitmq.com/v1beta1",
         "kind": "RabbitmqCluster",
         "metadata": {"name": BROKER},
@@ -79,7 +79,18 @@ pub fn broker() -> Vec<Value> {
             "override": {"statefulSet": {"spec": {"template": {"spec": pod}}}},
             "rabbitmq": {"additionalConfig": settings},
         },
-    })]
+    });
+    // The operator makes none: without two of its nodes no queue takes a record.
+    let budget = json!({
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": BROKER},
+        "spec": {
+            "selector": {"matchLabels": {"app.kubernetes.io/name": BROKER}},
+            "maxUnavailable": 1,
+        },
+    });
+    vec![cluster, budget]
 }
 
 /// Workers by what waits in their queues.
