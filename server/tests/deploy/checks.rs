@@ -145,14 +145,14 @@ fn the_image_names_all_that_is_missing_at_once() {
     assert_eq!(needs(), (Some(0), String::new()));
 }
 
-/// The page makes a user at the broker for each service there is.
+/// The page makes an address of the broker and a user there for each service there is.
 #[test]
-fn the_page_makes_a_user_for_each_service() {
+fn the_page_makes_an_address_and_a_user_for_each_service() {
     let page = folder().join("../docs/deploy.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let names: Vec<_> = DEPLOYED.iter().map(|one| one.name).collect();
     let each = format!("\nfor service in {}; do\n", names.join(" "));
-    assert!(page.contains(&each), "{each}");
+    assert_eq!(page.matches(&each).count(), 2, "{each}");
 }
 
 /// Podman guesses no registry and knows no owner of a directory in memory; Docker does both. And no secret is in the file.
