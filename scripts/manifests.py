@@ -130,6 +130,8 @@ def traps(one):
     """Defaults of Kubernetes and KEDA that leave a system standing."""
     if one["kind"] == "StatefulSet" and one["spec"].get("podManagementPolicy") != "Parallel":
         yield f"{name(one)} keeps a pod that never became ready when its template is mended"
+    if template(one) and template(one).get("enableServiceLinks") is not False:
+        yield f"{name(one)} takes addresses of the Service threadgraph for its settings"
     for trigger in one["spec"].get("triggers", []) if one["kind"] == "ScaledObject" else []:
         if trigger["metadata"].get("useRegex") == "true" and "pageSize" not in trigger["metadata"]:
             yield f"{name(one)} stops at a hundred queues"
@@ -209,7 +211,7 @@ def self_test():
     for wanted in ("OPENAI_API_KEY", "2 replicas", "scales the owner", "a number of its own", "is a secret", "with credentials", "may run as root",
                    "may write to its image", "has no readinessProbe", "has no limit of memory", "has hostNetwork", "mounts ['hostPath']",
                    "no seccomp profile", "has privileges", "sees more of its node", "a port of its node", "runs a program at preStop",
-                   "never became ready", "a hundred queues"):
+                   "never became ready", "a hundred queues", "for its settings"):
         assert any(wanted in one for one in told), (wanted, told)
     _, fault = schema(bad, "1.33")
     assert fault and "unknown" in fault, fault
