@@ -138,6 +138,9 @@ tests:
       - {series: 'tg_gateway_certificate_refused', values: '0x30'}
       - {series: 'tg_flow_waiting_messages{workspace="w",flow="f"}', values: '9x30'}
       - {series: 'tg_consumer_processing_total{processor="p",status="ok"}', values: '0+5x30'}
+      - {series: 'tg_idle_consumers', values: '0x26 1x4'}
+      - {series: 'tg_bus_records_refused_total', values: '7x30'}
+      - {series: 'tg_reembeddings_stuck', values: '0x20 1x10'}
     alert_rule_test:
       - {alertname: ThreadgraphProcessAway, eval_time: 30m, exp_alerts: []}
       - {alertname: ThreadgraphDeadLettersGrow, eval_time: 30m, exp_alerts: []}
@@ -147,6 +150,9 @@ tests:
       - {alertname: ThreadgraphDiskFills, eval_time: 30m, exp_alerts: []}
       - {alertname: ThreadgraphDeadLetterRoomFull, eval_time: 30m, exp_alerts: []}
       - {alertname: ThreadgraphPurgingRefused, eval_time: 30m, exp_alerts: []}
+      - {alertname: ThreadgraphConsumerStuck, eval_time: 30m, exp_alerts: []}
+      - {alertname: ThreadgraphRecordsRefused, eval_time: 30m, exp_alerts: []}
+      - {alertname: ThreadgraphReembeddingStuck, eval_time: 30m, exp_alerts: []}
   - name: a process is away, the disk of another fills and nothing goes on
     interval: 1m
     input_series:
@@ -161,6 +167,9 @@ tests:
       - {series: 'tg_flow_waiting_messages{workspace="w",flow="f"}', values: '9x30'}
       - {series: 'tg_consumer_processing_total{processor="p",status="ok"}', values: '7x30'}
       - {series: 'tg_consumer_processing_total{processor="p",status="error"}', values: '0+5x30'}
+      - {series: 'tg_idle_consumers', values: '0x10 2x20'}
+      - {series: 'tg_bus_records_refused_total', values: '7x20 9x10'}
+      - {series: 'tg_reembeddings_stuck', values: '0x10 1x20'}
     alert_rule_test:
       - alertname: ThreadgraphProcessAway
         eval_time: 30m
@@ -189,6 +198,21 @@ tests:
           - exp_labels: {store: graph}
             exp_annotations:
               summary: "A store purges no deleted workspace: its configuration is another one, or older, than it knew."
+      - alertname: ThreadgraphConsumerStuck
+        eval_time: 30m
+        exp_alerts:
+          - exp_annotations:
+              summary: "A processor takes none of what waits for it: `/health/ready` of the process names it, `tg why` says what waits."
+      - alertname: ThreadgraphRecordsRefused
+        eval_time: 30m
+        exp_alerts:
+          - exp_annotations:
+              summary: "The embedded bus refuses records, as too much of their workspace waits: `tg why` says for what."
+      - alertname: ThreadgraphReembeddingStuck
+        eval_time: 30m
+        exp_alerts:
+          - exp_annotations:
+              summary: "A change to another embeddings model does not get on: `tg reembed-collection --show` says why."
       - alertname: ThreadgraphModelAway
         eval_time: 30m
         exp_alerts:

@@ -213,6 +213,24 @@ const ALERTS: &[(&str, &str, &str, &str)] = &[
         "5m",
         "A store purges no deleted workspace: its configuration is another one, or older, than it knew.",
     ),
+    (
+        "ThreadgraphConsumerStuck",
+        "tg_idle_consumers > 0",
+        "5m",
+        "A processor takes none of what waits for it: `/health/ready` of the process names it, `tg why` says what waits.",
+    ),
+    (
+        "ThreadgraphRecordsRefused",
+        "increase(tg_bus_records_refused_total[15m]) > 0",
+        "0m",
+        "The embedded bus refuses records, as too much of their workspace waits: `tg why` says for what.",
+    ),
+    (
+        "ThreadgraphReembeddingStuck",
+        "tg_reembeddings_stuck > 0",
+        "15m",
+        "A change to another embeddings model does not get on: `tg reembed-collection --show` says why.",
+    ),
 ];
 
 /// All files below `monitoring/`.
