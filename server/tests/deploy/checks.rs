@@ -9,7 +9,7 @@ use tg_server::deployed::DEPLOYED;
 use tg_server::settings::{Flags, Settings};
 
 use crate::all::{files, folder};
-use crate::pod;
+use crate::{pod, production};
 
 /// Folders whose files are all generated.
 const GENERATED: [&str; 2] = ["k8s", "monitoring"];
@@ -153,6 +153,23 @@ fn the_page_makes_an_address_and_a_user_for_each_service() {
     let names: Vec<_> = DEPLOYED.iter().map(|one| one.name).collect();
     let each = format!("\nfor service in {}; do\n", names.join(" "));
     assert_eq!(page.matches(&each).count(), 2, "{each}");
+}
+
+/// Newer brokers refuse the queues in which questions wait, unless they are configured to permit them: whoever sets one up by these
+/// pages and manifests has that.
+#[test]
+fn each_broker_permits_the_queues_of_questions() {
+    let read = |path: &str| {
+        let path = folder().join("..").join(path);
+        std::fs::read_to_string(path).expect("a file")
+    };
+    for path in [
+        "docs/deploy.md",
+        "docs/operate.md",
+        "deploy/k8s/overlays/production/broker.yaml",
+    ] {
+        assert!(read(path).contains(production::PERMITS), "{path}");
+    }
 }
 
 /// Podman guesses no registry and knows no owner of a directory in memory; Docker does both. And no secret is in the file.

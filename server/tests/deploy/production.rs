@@ -17,6 +17,10 @@ const BROKER: &str = "threadgraph-broker";
 /// The label of a node that says in which zone it is.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
+/// What a broker is configured with, as since 4.3 it refuses queues that are neither durable nor one connection's: those in which
+/// questions wait are such.
+pub const PERMITS: &str = "deprecated_features.permit.transient_nonexcl_queues = true";
+
 /// Patches of `standard`: records in quorum queues, workers over zones.
 pub fn patches() -> Value {
     let value =
@@ -53,11 +57,12 @@ fn zones() -> Vec<Value> {
 
 /// The broker, as its cluster operator makes it: a node in each zone.
 pub fn broker() -> Vec<Value> {
-    let settings = "cluster_partition_handling = pause_minority\n\
+    let bounds = "cluster_partition_handling = pause_minority\n\
         # Else all leaders of queues are on the node that the first process connects to.\n\
         queue_leader_locator = balanced\n\
         # Longer than the longest step: what takes longer is handed out again.\n\
         consumer_timeout = 7200000\n";
+    let settings = format!("{bounds}{PERMITS}\n");
     let spread = json!({
         "maxSkew": 1,
         "topologyKey": ZONE,
