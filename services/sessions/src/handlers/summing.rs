@@ -37,7 +37,7 @@ fn window_of(cx: &Cx, model: &str) -> u64 {
     window(row.and_then(|row| said(&row).ok()), None, None)
 }
 
-/// The same of the model of an agent, of which its LLM service may say it first.
+/// Tokens that the model of an agent reads: as its LLM service says, else as the workspace says.
 pub(super) fn window_for(cx: &Cx, agent: &Definition) -> u64 {
     agent.window.unwrap_or_else(|| window_of(cx, &agent.model))
 }
@@ -353,8 +353,9 @@ impl Shortener<'_> {
     }
 
     /// Makes the part of a conversation that its agent is sent fit the agent's model, which reads `window` tokens. The conversation
-    /// stays as it is. Shortens what tools returned in the older messages. Where that is not enough, takes these messages out, and returns the
-    /// summary in their place; it is empty where none fits.
+    /// stays as it is. `before` is the summary that stands for the messages before these; empty: none does. Shortens what tools returned in
+    /// the older messages. Where that is not enough, takes these messages out, and returns the summary in their place; it is empty where
+    /// none fits.
     pub(super) async fn sum_up(
         &self,
         session: &Session,
@@ -364,22 +365,29 @@ impl Shortener<'_> {
     ) -> Result<Option<String>, SessionsError> {
         let told = (crate::engine::transcript::TOLD / 4) as u64;
         let window = window.min(told);
-        let whole: Vec<Row> = past.iter().map(row).collect();
+        // The agent reads the summary that stands now before these messages: it counts, too.
+        let standing: Vec<Row> = match before {
+            "" => Vec::new(),
+            text => vec![Row::text(tg_compaction::Role::Assistant, text)],
+        };
+        let read = |past: &[Message]| -> Vec<Row> {
+            let past = past.iter().map(row);
+            standing.iter().cloned().chain(past).collect()
+        };
+        let whole = read(past.as_slice());
         if !is_full(&whole, window) {
             return Ok(None);
         }
-        let Some(cut) = split_point(&whole, KEPT) else {
+        let said = whole.get(standing.len()..).unwrap_or_default();
+        let Some(cut) = split_point(said, KEPT) else {
             return Ok(None);
         };
         prune(past, cut);
-        let mut rows: Vec<Row> = past.iter().map(row).collect();
+        let mut rows = read(past.as_slice());
         if !is_full(&rows, window) {
             return Ok(None);
         }
-        let kept = rows.split_off(cut);
-        if !before.is_empty() {
-            rows.insert(0, Row::text(tg_compaction::Role::Assistant, before));
-        }
+        let kept = rows.split_off(standing.len() + cut);
         let nothing = tg_compaction::Summary {
             text: String::new(),
             tier: Tier::HardClear,
@@ -421,9 +429,23 @@ impl Shortener<'_> {
             request: self.cx.id.to_string(),
             at: clock::millis(),
         };
+        // The turn does not depend on it: the next one makes a summary anew.
+        if let Err(error) = self.stored(new).await {
+            warn_of!(
+                self.cx,
+                session = session.id,
+                ?error,
+                "a summary could not be stored, and the turn goes on with it"
+            );
+        }
+        Ok(Some(summary.text))
+    }
+
+    /// Stores a summary in place of messages.
+    async fn stored(&self, new: SummaryRow) -> Result<(), SessionsError> {
         let store = self.store.get().await?;
         store.summed_up(&self.key(), new).await?;
-        Ok(Some(summary.text))
+        Ok(())
     }
 }
 
