@@ -2,7 +2,7 @@
 
 use tg_compaction::{Asked, GATE, Role as Who, Row, pruned};
 
-use super::transcript::TOLD;
+use super::transcript::{BESIDE, TOLD};
 use crate::store::{Message, Role, Session};
 
 /// The prompts below; a summary says which ones it was asked for with.
@@ -87,6 +87,28 @@ pub fn row(message: &Message) -> Row {
         (Role::Agent, None) => Row::text(Who::Assistant, message.content.clone()),
         (Role::User | Role::System, _) => Row::text(Who::User, message.content.clone()),
     }
+}
+
+/// Bytes of what an agent is sent for these rows.
+fn bytes(rows: &[Row]) -> usize {
+    let calls = |row: &Row| -> usize {
+        let calls = row.calls.iter();
+        calls.map(|one| one.name.len() + one.arguments.len()).sum()
+    };
+    let sizes = rows.iter().map(|row| row.content.len() + calls(row));
+    sizes.map(|size| size + BESIDE).sum()
+}
+
+/// Whether rows take more than four fifths of what the model of an agent reads, or of the bytes that the agent is sent: letters of
+/// several bytes fill these first.
+pub fn fill(rows: &[Row], window: u64) -> bool {
+    let gate = TOLD as u64 * GATE;
+    tg_compaction::is_full(rows, window) || bytes(rows) as u64 * 100 > gate
+}
+
+/// Whether an agent is sent all of these rows, and its model reads them.
+pub fn fit(rows: &[Row], window: u64) -> bool {
+    tg_compaction::tokens(rows) <= window && bytes(rows) <= TOLD
 }
 
 /// Shortens what tools returned in the first so many messages.
@@ -196,6 +218,15 @@ mod tests {
             updated: 0,
             archived: None,
         }
+    }
+
+    #[test]
+    fn letters_of_several_bytes_fill_what_an_agent_is_sent() {
+        let rows = |letter: &str| [Row::text(Who::User, letter.repeat(TOLD / 2))];
+        let window = TOLD as u64;
+        assert!(!fill(&rows("x"), window) && fit(&rows("x"), window));
+        assert!(fill(&rows("я"), window) && !fit(&rows("я"), window));
+        assert!(fill(&rows("x"), 16_000) && !fit(&rows("x"), 16_000));
     }
 
     #[test]

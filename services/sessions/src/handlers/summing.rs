@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tg_compaction::{
-    Asked, Failure as Unsummed, KEPT, MODEL_TYPE, Row, Summariser, Tier, is_full, said,
-    split_point, summarise, tokens, window,
+    Asked, Failure as Unsummed, KEPT, MODEL_TYPE, Role, Row, Summariser, Tier, said, split_point,
+    summarise, window,
 };
 use tg_mesh::tg_bus::pause::after;
 use tg_mesh::{Ask, Cx, LeasedStore, clock, warn_of};
@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::engine::cost::{self, UNKNOWN, both};
 use crate::engine::definition::Definition;
 use crate::engine::llm_service;
-use crate::engine::summing::{self, PROMPT, cut, fitting, opening, prune, row};
+use crate::engine::summing::{self, PROMPT, cut, fill, fit, fitting, opening, prune, row};
 use crate::error::SessionsError;
 use crate::store::{
     LineageStore, Message, Session, SessionStore, Shortening, Span, SqliteSessions, SummaryKind,
@@ -383,14 +383,14 @@ impl Shortener<'_> {
         // The agent reads the summary that stands now before these messages: it counts, too.
         let standing: Vec<Row> = match before {
             "" => Vec::new(),
-            text => vec![Row::text(tg_compaction::Role::Assistant, text)],
+            text => vec![Row::text(Role::Assistant, text)],
         };
         let read = |past: &[Message]| -> Vec<Row> {
             let past = past.iter().map(row);
             standing.iter().cloned().chain(past).collect()
         };
         let whole = read(past.as_slice());
-        if !is_full(&whole, window) {
+        if !fill(&whole, window) {
             return Ok(None);
         }
         let said = whole.get(standing.len()..).unwrap_or_default();
@@ -399,7 +399,7 @@ impl Shortener<'_> {
         };
         prune(past, cut);
         let mut rows = read(past.as_slice());
-        if !is_full(&rows, window) {
+        if !fill(&rows, window) {
             return Ok(None);
         }
         let kept = rows.split_off(standing.len() + cut);
@@ -407,17 +407,18 @@ impl Shortener<'_> {
             text: String::new(),
             tier: Tier::HardClear,
         };
-        // No summary fits beside messages that fill the window by themselves: then no model is asked.
-        let summed = match tokens(&kept) < window {
+        // No summary fits beside messages that are too much by themselves: then no model is asked.
+        let summed = match fit(&kept, window) {
             true => self.summary(&rows, true, spent).await,
             false => Err(Unsummed::TooSmall),
         };
         let (summary, model) = match summed {
             Ok((summary, model)) => {
-                let text = Row::text(tg_compaction::Role::Assistant, summary.text.as_str());
-                match text.tokens() + tokens(&kept) > window {
-                    true => (nothing, String::new()),
-                    false => (summary, model),
+                let mut read = vec![Row::text(Role::Assistant, summary.text.as_str())];
+                read.extend(kept);
+                match fit(&read, window) {
+                    true => (summary, model),
+                    false => (nothing, String::new()),
                 }
             }
             Err(Unsummed::TooSmall) => (nothing, String::new()),

@@ -165,6 +165,19 @@ async fn the_summary_that_stands_counts_as_what_fills_the_model(place: Place) {
     assert!(asked.messages[1].content.contains(&summary));
 }
 
+/// Of these letters each has two bytes: they fill what an agent is sent before they fill its model.
+async fn a_text_of_other_letters_is_summed_up_before_it_is_cut_off(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
+    let of = conversation(&world, None).await;
+    for _ in 0..5 {
+        says(&world, &of, &"я".repeat(31_000)).await;
+    }
+    assert_eq!(tiers(&world, &of, 5).await, ["full"]);
+    let all = summaries(&world, &of).await;
+    assert_eq!(all[0].messages, [1, 4]);
+}
+
 /// How often the agent was asked.
 fn turns_of(world: &World) -> usize {
     world.asked().len()
@@ -296,6 +309,7 @@ on_both_buses!(
     line_101_where_no_model_sums_up_a_note_stands_for_the_messages,
     a_summary_that_does_not_fit_is_cleared,
     the_summary_that_stands_counts_as_what_fills_the_model,
+    a_text_of_other_letters_is_summed_up_before_it_is_cut_off,
     a_summary_that_cannot_be_stored_is_logged_and_the_turn_goes_on,
     long_results_are_shortened_before_anything_is_summed_up,
     summaries_are_listed_in_pages_the_oldest_first,
