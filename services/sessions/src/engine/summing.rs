@@ -34,12 +34,15 @@ pub fn tokens(characters: i64) -> i64 {
     characters / CHARACTERS
 }
 
-/// Whether a session fills its model. An agent reads no more than so much of a session, however large its model is.
+/// Whether a session fills its model, or what its agent is sent. An agent reads no more than so much of a session, however large its
+/// model is, and letters of several bytes fill that first.
 pub fn is_full(session: &Session, window: u64) -> bool {
-    let told = TOLD as u64 / CHARACTERS.unsigned_abs();
-    let window = window.min(told);
+    let told = TOLD as u64;
+    let window = window.min(told / CHARACTERS.unsigned_abs());
     let tokens = tokens(session.characters).unsigned_abs();
+    let bytes = session.said_bytes.unsigned_abs();
     tokens.saturating_mul(100) > window.saturating_mul(GATE)
+        || bytes.saturating_mul(100) > told.saturating_mul(GATE)
 }
 
 /// Whether a session has to be shortened before it goes on.
@@ -48,14 +51,16 @@ pub fn is_due(session: &Session, window: u64) -> bool {
 }
 
 /// How many of the last messages stay when a session is shortened once more: `keep`, or fewer where these fill half of what its
-/// model reads. So the session is not full again at once, and is not shortened at each turn.
+/// model reads or its agent is sent. So the session is not full again at once, and is not shortened at each turn.
 pub fn fitting(live: &[Message], keep: i64, window: u64) -> i64 {
     let half = window.min(TOLD as u64 / CHARACTERS.unsigned_abs()) / 2;
     let mut room = half.saturating_mul(CHARACTERS.unsigned_abs());
+    let mut bytes = TOLD / 2;
     let fits = |one: &&Message| {
         let size = one.content.chars().count() as u64;
-        let fits = size <= room;
+        let fits = size <= room && one.content.len() <= bytes;
         room = room.saturating_sub(size);
+        bytes = bytes.saturating_sub(one.content.len());
         fits
     };
     let last = live.iter().rev();
@@ -210,6 +215,7 @@ mod tests {
             messages: 0,
             live: 0,
             characters,
+            said_bytes: characters,
             request: None,
             parent: None,
             successor: None,
@@ -235,6 +241,14 @@ mod tests {
         assert!(!is_full(&session(gate), 16_000));
         assert!(!is_full(&session(gate + 3), 16_000));
         assert!(is_full(&session(gate + 4), 16_000));
+        // Letters of two bytes fill what the agent is sent.
+        let gate = TOLD as i64 * 8 / 10;
+        let of_two = |bytes: i64| Session {
+            said_bytes: bytes,
+            ..session(bytes / 2)
+        };
+        assert!(!is_full(&of_two(gate), 128_000));
+        assert!(is_full(&of_two(gate + 2), 128_000));
     }
 
     #[test]
@@ -251,6 +265,11 @@ mod tests {
         let live = vec![long(32_000); 12];
         assert_eq!(fitting(&live, 10, 1_000_000), 4);
         assert_eq!(fitting(&[long(200_000)], 10, 1_000_000), 0);
+        let of_two = Message {
+            content: "я".repeat(32_000),
+            ..message(Role::User, 0)
+        };
+        assert_eq!(fitting(&vec![of_two; 12], 10, 1_000_000), 2);
         assert_eq!(cut(&live, fitting(&live, 10, 1_000_000)), Some(8));
     }
 

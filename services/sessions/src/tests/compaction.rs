@@ -266,6 +266,25 @@ async fn line_038_a_summary_before_a_turn_counts_in_its_cost(place: Place) {
     assert_eq!(answer.usage.total, 7 + 15);
 }
 
+/// Its letters have two bytes each: they fill what the agent is sent before they fill its model.
+async fn a_session_of_other_letters_goes_on_before_it_is_cut_off(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
+    let new = NewSession {
+        name: "zoe".to_owned(),
+        user_id: "bob".to_owned(),
+        compact_keep_last_n: Some(2),
+        ..NewSession::default()
+    };
+    let session = world.call::<CreateSession>(&new).await.unwrap();
+    for _ in 0..4 {
+        let answer = world.send(&session, &"я".repeat(31_000)).await.unwrap();
+        assert_eq!(answer.compacted, None);
+    }
+    let answer = world.send(&session, "on").await.unwrap();
+    assert!(answer.compacted.is_some());
+}
+
 /// With one turn at once: a turn of the successor has its session and waits for the place that the repeated request has.
 async fn a_repeated_message_and_one_to_its_successor_do_not_wait_for_each_other(place: Place) {
     let world = World::start_bounded(&place, |options| options.max_concurrent = 1).await;
@@ -400,6 +419,7 @@ async fn a_shortening_is_expanded_and_taken_back(place: Place) {
 }
 
 on_both_buses!(
+    a_session_of_other_letters_goes_on_before_it_is_cut_off,
     line_038_a_summary_before_a_turn_counts_in_its_cost,
     line_019_a_session_no_longer_than_what_stays_is_not_shortened,
     line_020_the_successor_begins_with_the_summary,

@@ -63,6 +63,11 @@ pub(super) fn characters(text: &str) -> i64 {
     i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
 }
 
+/// Bytes of a text.
+pub(super) fn bytes(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
+}
+
 /// The session has one message more, with a text and what else it says; and other last calls of tools, where there are any.
 fn count(
     tx: &Transaction<'_>,
@@ -73,7 +78,7 @@ fn count(
     tx.prepare_cached(
         "UPDATE session SET messages = ?2, live = live + 1, characters = characters + ?4, last_at = ?3,
                             updated = max(updated, ?3), bytes = bytes + ?5,
-                            loop_window = coalesce(?6, loop_window)
+                            loop_window = coalesce(?6, loop_window), said_bytes = said_bytes + ?7
          WHERE number = ?1",
     )?
     .execute(params![
@@ -82,7 +87,8 @@ fn count(
         place.at,
         characters(text),
         room::row(&[text, more]),
-        loop_window
+        loop_window,
+        bytes(text)
     ])?;
     Ok(())
 }
