@@ -14,8 +14,9 @@ pub fn of(
     price: Option<&str>,
     model: Option<&str>,
 ) -> (&'static str, Option<f64>) {
-    if told.is_some() {
-        return ("upstream", told);
+    let is_amount = |told: &f64| told.is_finite() && *told >= 0.0;
+    if let Some(told) = told.filter(is_amount) {
+        return ("upstream", Some(told));
     }
     let count = |tokens: i64| u64::try_from(tokens).unwrap_or(0);
     let (input, output) = (count(used.input), count(used.output));
@@ -55,6 +56,7 @@ mod tests {
         let local = Some(r#"{"local": true}"#);
         for (told, used, price, model, expected) in [
             (Some(0.5), &used, price, local, ("upstream", Some(0.5))),
+            (Some(-0.5), &used, price, local, ("table", Some(20.0))),
             (None, &used, price, local, ("table", Some(20.0))),
             (None, &used, None, local, ("local", Some(0.0))),
             (None, &used, None, None, (UNKNOWN, None)),
