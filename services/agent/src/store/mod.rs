@@ -452,7 +452,7 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
         now_ms: i64,
     ) -> Result<Option<Exhausted>, StorageError>;
 
-    /// A call that was reserved ahead is under way: it is reserved until then.
+    /// A call that was reserved ahead has begun: its reservation lasts until `expires_ms` at least.
     async fn renew(&self, call: &Call, expires_ms: i64) -> Result<(), StorageError>;
 
     /// A call that was reserved ahead is not made: nothing is reserved for it, and it can be reserved and counted as if it never was.
