@@ -1,5 +1,6 @@
 // The question box, and below it what was asked, the newest first.
 import { useState } from "preact/hooks";
+import { Collections } from "../../parts/collections.js";
 import { ask, turns, type Service } from "./turns.js";
 import { Turn } from "./turn.js";
 
@@ -49,6 +50,7 @@ export const Ask = () => {
               </option>
             ))}
           </select>
+          <Collections id="searched" />
           <button type="submit">Ask</button>
         </div>
       </form>
