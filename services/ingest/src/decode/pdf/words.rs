@@ -10,6 +10,10 @@ const APART: f64 = 0.12;
 const BLANK: f64 = 0.05;
 /// Of the size: what lies less far from a line is on it.
 const LINE: f64 = 0.3;
+/// Of the size: glyphs that lie less far from one another are one, drawn twice to look bold.
+const DOUBLE: f64 = 0.1;
+/// Words before one that it may be drawn over.
+const NEAR: usize = 64;
 /// Places within one word that are looked at; a word of more is no word.
 const MOST_ROOMS: usize = 1000;
 
@@ -74,7 +78,14 @@ impl Words {
     /// The words.
     pub(super) fn done(mut self) -> Vec<Word> {
         self.close();
-        self.words
+        let mut words: Vec<Word> = Vec::with_capacity(self.words.len());
+        for word in self.words {
+            let mut near = words.iter().rev().take(NEAR);
+            if !near.any(|before| is_over(before, &word)) {
+                words.push(word);
+            }
+        }
+        words
     }
 
     pub(super) fn add(&mut self, glyph: &Glyph<'_>) {
@@ -109,7 +120,7 @@ impl Words {
         }
         let leftwards = glyph.text.chars().next().is_some_and(right_to_left);
         self.bytes += glyph.text.len();
-        if self.accented(glyph.text, (x, end)) {
+        if self.repeats(glyph.text, (x, end), size) || self.accented(glyph.text, (x, end)) {
             return;
         }
         if self.open
@@ -159,6 +170,17 @@ impl Words {
             blank: false,
             leftwards,
         });
+    }
+
+    /// Whether the last glyph is drawn once more, a little beside. One without a width says nothing of its place.
+    fn repeats(&self, text: &str, (x, end): (f64, f64), size: f64) -> bool {
+        let (from, to) = self.glyph;
+        let near = DOUBLE * size;
+        let same = self
+            .words
+            .last()
+            .is_some_and(|last| last.text.ends_with(text));
+        self.open && same && end - x > near && (x - from).abs() < near && (end - to).abs() < near
     }
 
     /// Whether the glyph is an accent over the last one or stands below such a one, as in LaTeX; then both become one
@@ -241,6 +263,16 @@ impl Words {
         }
         self.close();
     }
+}
+
+/// Whether a word is drawn over another, which says the same.
+fn is_over(before: &Word, word: &Word) -> bool {
+    let near = DOUBLE * word.size;
+    before.text == word.text
+        && before.turned == word.turned
+        && (before.x - word.x).abs() < near
+        && (before.end - word.end).abs() < near
+        && (before.y - word.y).abs() < near
 }
 
 /// What an accent that takes room is over a letter.
@@ -327,6 +359,35 @@ mod tests {
             ("y", 23.6, 5.0, 0.0),
         ];
         assert_eq!(read(&pair), ["ns", "why"]);
+    }
+
+    #[test]
+    fn what_is_drawn_twice_to_look_bold_is_one_word() {
+        // Each glyph twice.
+        let glyphs = [
+            ("a", 0.0, 5.0, 0.0),
+            ("a", 0.3, 5.0, 0.0),
+            ("l", 5.0, 2.2, 0.0),
+            ("l", 5.3, 2.2, 0.0),
+            ("l", 7.2, 2.2, 0.0),
+            ("l", 7.5, 2.2, 0.0),
+        ];
+        assert_eq!(read(&glyphs), ["all"]);
+        // The line twice.
+        let line = [
+            ("n", 0.0, 5.0, 0.0),
+            ("o", 5.0, 5.0, 0.0),
+            (" ", 10.0, 2.5, 0.0),
+            ("x", 12.5, 5.0, 0.0),
+            ("n", 0.4, 5.0, 0.0),
+            ("o", 5.4, 5.0, 0.0),
+            (" ", 10.4, 2.5, 0.0),
+            ("x", 12.9, 5.0, 0.0),
+        ];
+        assert_eq!(read(&line), ["no", "x"]);
+        // Further apart the same word is said twice.
+        let twice = [("x", 0.0, 5.0, 0.0), ("x", 8.0, 5.0, 0.0)];
+        assert_eq!(read(&twice), ["x", "x"]);
     }
 
     #[test]
