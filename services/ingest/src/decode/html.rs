@@ -171,6 +171,18 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_sort_a_table_are_no_text() {
+        let key = "<span class=sortkey style='display: none'>7004279940</span>";
+        let table = format!("<table><tr><th>Land<th>People<tr><td>Peru<td>{key}27,994</table>");
+        assert_eq!(
+            text(&table),
+            "| Land | People |\n| --- | --- |\n| Peru | 27,994 |"
+        );
+        let panel = "<p>Shown.</p><div style='display:none'><p>Opened by a click.</p></div>";
+        assert!(text(panel).contains("Opened"), "{}", text(panel));
+    }
+
+    #[test]
     fn tables_of_short_cells_are_rows_without_names() {
         let prices = "<table><tr><td>Lamp<td>12 €<tr><td>Chair<td>30 €</table>";
         assert_eq!(text(prices), "| Lamp | 12 € |\n| Chair | 30 € |");
