@@ -56,7 +56,7 @@ export const Ask = () => {
       </form>
       {turns.value.length === 0 && (
         <p class="muted hint">
-          Answers quote your documents, with numbers that open the passage. <a href="#/library">Add documents</a> first.
+          Answers quote your documents, with numbers that open the passage. The <a href="#/library">library</a> takes documents.
         </p>
       )}
       {turns.value.map((turn) => (

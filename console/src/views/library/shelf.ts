@@ -28,12 +28,15 @@ export const open = ({ documents, runs }: Shelf): Json[] =>
 
 /** Reads the whole library. */
 export const fill = async (): Promise<void> => {
+  const before = removed.length;
   const [found, processed] = await Promise.all([documents(), processings()]);
+  // The listing may still have what was removed since it began.
+  const gone = new Set(removed.slice(before));
   const runs = new Map<string, Json[]>();
   for (const run of processed.entries) {
     const id = text(run, "document-id");
-    const before = runs.get(id);
-    if (before) before.push(run);
+    const others = runs.get(id);
+    if (others) others.push(run);
     else runs.set(id, [run]);
   }
   const kept = found.entries.filter((one) => !gone.has(text(one, "id")));
@@ -67,8 +70,8 @@ const drop = (run: Json): void => {
 /** What was added here, with the processing that was begun: a listing that was under way then has none of it. */
 const own = new Map<string, string>();
 
-/** What was removed here: a listing that was under way then still has it. */
-const gone = new Set<string>();
+/** What was removed here, in that order. */
+const removed: string[] = [];
 
 /** The document that has this content, whoever added it. */
 export const holding = (hash: string): string | undefined => {
@@ -105,7 +108,7 @@ export const retry = async (id: string): Promise<void> => {
 /** Removes a document with all that was made of it. */
 export const remove = async (document: string): Promise<void> => {
   await librarian({ operation: "remove-document", "document-id": document });
-  gone.add(document);
+  removed.push(document);
   own.delete(document);
   const now = shelf.value;
   if (now) shelf.value = { ...now, documents: now.documents.filter((one) => text(one, "id") !== document) };
@@ -113,7 +116,6 @@ export const remove = async (document: string): Promise<void> => {
 
 /** A document that was added here, with the processing that was begun. */
 export const added = (document: string, run: string): void => {
-  gone.delete(document);
   own.set(document, run);
   void fetched(document, run);
 };

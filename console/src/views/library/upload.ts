@@ -39,9 +39,8 @@ const change = (number: number, what: Partial<Upload>): void => {
 
 /** Takes files. */
 export const take = (files: Iterable<File>): void => {
-  // What others added meanwhile counts, too. Each file reports it if that fails.
-  const listed = fill();
-  listed.catch(() => {});
+  // What others added meanwhile counts, too. Whoever may not list documents may still add some.
+  const listed = fill().catch(() => {});
   for (const file of files) {
     const upload: Upload = {
       number: next++, name: file.name, about: "", sent: 0, size: file.size, state: "reading", error: "", document: "",
