@@ -73,3 +73,11 @@ fn what_is_filled_into_a_form_stands_where_it_is_shown() {
         assert_eq!(words.join(" "), wanted, "{entries}");
     }
 }
+
+#[test]
+fn a_line_that_is_drawn_twice_to_look_bold_is_read_once() {
+    let mut pdf = Pdf::courier();
+    let twice = [60.0, 60.4].map(|x| line(x, 700.0, "Net income"));
+    pdf.page(&twice.concat());
+    assert_eq!(text(pdf), "Net income");
+}

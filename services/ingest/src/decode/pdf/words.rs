@@ -12,8 +12,6 @@ const BLANK: f64 = 0.05;
 const LINE: f64 = 0.3;
 /// Of the size: glyphs that lie less far from one another are one, drawn twice to look bold.
 const DOUBLE: f64 = 0.1;
-/// Words before one that it may be drawn over.
-const NEAR: usize = 64;
 /// Places within one word that are looked at; a word of more is no word.
 const MOST_ROOMS: usize = 1000;
 
@@ -78,14 +76,7 @@ impl Words {
     /// The words.
     pub(super) fn done(mut self) -> Vec<Word> {
         self.close();
-        let mut words: Vec<Word> = Vec::with_capacity(self.words.len());
-        for word in self.words {
-            let mut near = words.iter().rev().take(NEAR);
-            if !near.any(|before| is_over(before, &word)) {
-                words.push(word);
-            }
-        }
-        words
+        self.words
     }
 
     pub(super) fn add(&mut self, glyph: &Glyph<'_>) {
@@ -265,16 +256,6 @@ impl Words {
     }
 }
 
-/// Whether a word is drawn over another, which says the same.
-fn is_over(before: &Word, word: &Word) -> bool {
-    let near = DOUBLE * word.size;
-    before.text == word.text
-        && before.turned == word.turned
-        && (before.x - word.x).abs() < near
-        && (before.end - word.end).abs() < near
-        && (before.y - word.y).abs() < near
-}
-
 /// What an accent that takes room is over a letter.
 fn combining(char: char) -> Option<char> {
     Some(match char {
@@ -362,8 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_twice_to_look_bold_is_one_word() {
-        // Each glyph twice.
+    fn glyphs_that_are_drawn_twice_to_look_bold_are_one() {
         let glyphs = [
             ("a", 0.0, 5.0, 0.0),
             ("a", 0.3, 5.0, 0.0),
@@ -373,18 +353,6 @@ mod tests {
             ("l", 7.5, 2.2, 0.0),
         ];
         assert_eq!(read(&glyphs), ["all"]);
-        // The line twice.
-        let line = [
-            ("n", 0.0, 5.0, 0.0),
-            ("o", 5.0, 5.0, 0.0),
-            (" ", 10.0, 2.5, 0.0),
-            ("x", 12.5, 5.0, 0.0),
-            ("n", 0.4, 5.0, 0.0),
-            ("o", 5.4, 5.0, 0.0),
-            (" ", 10.4, 2.5, 0.0),
-            ("x", 12.9, 5.0, 0.0),
-        ];
-        assert_eq!(read(&line), ["no", "x"]);
         // Further apart the same word is said twice.
         let twice = [("x", 0.0, 5.0, 0.0), ("x", 8.0, 5.0, 0.0)];
         assert_eq!(read(&twice), ["x", "x"]);
