@@ -111,7 +111,13 @@ impl Words {
         }
         let leftwards = glyph.text.chars().next().is_some_and(right_to_left);
         self.bytes += glyph.text.len();
-        if self.repeats(glyph.text, (x, end), size) || self.accented(glyph.text, (x, end)) {
+        let on_line = self
+            .words
+            .last()
+            .is_some_and(|last| last.turned == turned && (last.y - y).abs() < DOUBLE * size);
+        if on_line && self.repeats(glyph.text, (x, end), size)
+            || self.accented(glyph.text, (x, end))
+        {
             return;
         }
         if self.open
@@ -163,7 +169,7 @@ impl Words {
         });
     }
 
-    /// Whether the last glyph is drawn once more, a little beside. One without a width says nothing of its place.
+    /// Whether the last glyph of a line is drawn once more, a little beside. One without a width says nothing of its place.
     fn repeats(&self, text: &str, (x, end): (f64, f64), size: f64) -> bool {
         let (from, to) = self.glyph;
         let near = DOUBLE * size;
@@ -353,9 +359,20 @@ mod tests {
             ("l", 7.5, 2.2, 0.0),
         ];
         assert_eq!(read(&glyphs), ["all"]);
-        // Further apart the same word is said twice.
+        // Further apart the same word is said twice, and below as well.
         let twice = [("x", 0.0, 5.0, 0.0), ("x", 8.0, 5.0, 0.0)];
         assert_eq!(read(&twice), ["x", "x"]);
+        let mut words = Words::default();
+        for y in [700.0, 688.0] {
+            words.add(&Glyph {
+                text: "x",
+                matrix: [1.0, 0.0, 0.0, 1.0, 60.0, y],
+                width: 5.0,
+                size: 10.0,
+                spacing: 0.0,
+            });
+        }
+        assert_eq!(words.done().len(), 2);
     }
 
     #[test]
