@@ -48,8 +48,11 @@ release: console
 	@$(SHIP) cargo build --profile dist -p tg-server -p tg-cli --locked
 	scripts/release.sh
 
-image: console
-	@scripts/image.sh
+# What is missing shows before the page is built.
+image:
+	@scripts/image.sh needs
+	$(MAKE) --no-print-directory console
+	scripts/image.sh
 
 demo: setup-build console
 	@scripts/demo.sh embedded

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the container image: static binaries for one processor (x86_64 or aarch64; `ARCH`, or else this machine's), then
-# `deploy/container/Containerfile` with buildah or podman. `image.sh binaries` stops before the image. `PROFILE` names the profile of
-# cargo, `ARCHIVE` a file that gets the image as an OCI archive. For the other processor `CC_aarch64_unknown_linux_musl` (or
+# `deploy/container/Containerfile` with buildah or podman. `image.sh binaries` stops before the image, and `image.sh needs` once it
+# has looked for what it needs. `PROFILE` names the profile of cargo, `ARCHIVE` a file that gets the image as an OCI archive. For the other processor `CC_aarch64_unknown_linux_musl` (or
 # `CC_x86_64_unknown_linux_musl`) may name a compiler that links, too; else Zig compiles and Rust's own linker links.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,12 +26,33 @@ case "$arch" in
   aarch64) platform=linux/arm64 ;;
   *) echo "image: no image for $arch" >&2; exit 1 ;;
 esac
+authorities=${CA_CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}
 # What cargo and the crates with C in them read of the environment.
 compiler=CC_${target//-/_}
 settings=CARGO_TARGET_$(echo "${target//-/_}" | tr a-z A-Z)
 # Relocations are packed: 1.4 MB less. The C library of this target unpacks them, as it is linked into the program.
 packed=-Wl,-z,pack-relative-relocs
 linker=${settings}_LINKER
+
+# All that is missing, before anything is built or fetched: that takes long.
+missing=()
+maker=
+if [ "$what" != binaries ]; then
+  maker=$(command -v buildah || command -v podman) || missing+=("buildah or podman")
+  [ -r "$authorities" ] || missing+=("$authorities (Debian: ca-certificates; CA_CERTIFICATES names another file)")
+fi
+command -v rustup >/dev/null || missing+=("rustup, for the target $target")
+command -v readelf >/dev/null || missing+=("readelf (Debian: binutils)")
+if [ -z "${!compiler:-}" ] && [ "$arch" = "$(uname -m)" ]; then
+  command -v musl-gcc >/dev/null || missing+=("musl-gcc (Debian: musl-tools)")
+fi
+if [ "${#missing[@]}" != 0 ]; then
+  printf -v missing '%s; ' "${missing[@]}"
+  echo "image: this machine lacks ${missing%; }" >&2
+  exit 1
+fi
+[ "$what" != needs ] || exit 0
+
 if [ -n "${!compiler:-}" ]; then
   # What this processor's compiler links by itself, another one's links with its own.
   [ "$arch" = "$(uname -m)" ] || export "$linker=${!linker:-${!compiler}}"
@@ -41,8 +62,6 @@ elif [ "$arch" != "$(uname -m)" ]; then
   # Rust's own, which has the C library of the target beside it.
   export "$linker=rust-lld"
   packed=--pack-dyn-relocs=relr
-else
-  command -v musl-gcc >/dev/null || { echo "image: musl-gcc is missing (Debian: musl-tools)" >&2; exit 1; }
 fi
 flags="-C link-arg=$packed"
 # With frame pointers the tables for unwinding are smaller (docs/performance.md). Other processors have them anyway.
@@ -50,12 +69,6 @@ flags="-C link-arg=$packed"
 export "${settings}_RUSTFLAGS=$flags"
 # Nothing unwinds through C, which needs no tables for it.
 export CFLAGS="${CFLAGS:-} -fno-asynchronous-unwind-tables"
-# Before the build, which takes long.
-maker=
-if [ "$what" != binaries ]; then
-  maker=$(command -v buildah || command -v podman) || { echo "image: needs buildah or podman" >&2; exit 1; }
-fi
-command -v rustup >/dev/null || { echo "image: needs rustup, for the target $target" >&2; exit 1; }
 rustup target list --installed | grep -x "$target" >/dev/null || rustup target add "$target"
 
 cargo build --profile "${PROFILE:-dist}" --target "$target" -p tg-server -p tg-cli --locked
@@ -75,7 +88,7 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/data" "$stage/tmp"
 cp "$built/threadgraph" "$built/tg" "$stage"
-cp "${CA_CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}" "$stage/ca-certificates.crt"
+cp "$authorities" "$stage/ca-certificates.crt"
 cp deploy/container/Containerfile "$stage"
 
 tag=threadgraph:$version

@@ -69,27 +69,72 @@ def containers(one):
     return pod.get("containers", []) + pod.get("initContainers", [])
 
 
+# What "restricted" of the Pod Security Standards lets a pod mount.
+VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+
+
+def restricted(one):
+    """Why a namespace that enforces the Pod Security Standard "restricted" refuses a pod."""
+    pod = template(one)
+    whole = pod.get("securityContext", {})
+    for key in ("hostNetwork", "hostPID", "hostIPC"):
+        if pod.get(key):
+            yield f"{name(one)} has {key}"
+    if whole.get("sysctls"):
+        yield f"{name(one)} has sysctls"
+    for volume in pod.get("volumes", []):
+        if set(volume) - {"name"} - VOLUMES:
+            yield f"{name(one)} mounts {sorted(set(volume) - {'name'})}"
+    for container in containers(one):
+        own = container.get("securityContext", {})
+        profile = own.get("seccompProfile", whole.get("seccompProfile", {})).get("type")
+        if profile not in ("RuntimeDefault", "Localhost"):
+            yield f"{name(one)} has no seccomp profile"
+        if own.get("runAsNonRoot", whole.get("runAsNonRoot")) is not True:
+            yield f"{name(one)} may run as root"
+        if not own.get("runAsUser", whole.get("runAsUser")):
+            yield f"{name(one)} is nobody in particular, or root"
+        capabilities = own.get("capabilities", {})
+        if own.get("allowPrivilegeEscalation") is not False or capabilities.get("drop") != ["ALL"] or capabilities.get("add"):
+            yield f"{name(one)} has privileges"
+        if own.get("privileged") or own.get("procMount", "Default") != "Default":
+            yield f"{name(one)} sees more of its node"
+        for port in container.get("ports", []):
+            if port.get("hostPort"):
+                yield f"{name(one)} takes a port of its node"
+
+
 def closed(one):
-    """Why a pod is more open than it has to be."""
+    """Why a pod is more open than it has to be, or less looked after."""
     pod = template(one)
     if not pod:
         return
-    whole = pod.get("securityContext", {})
-    if not whole.get("runAsNonRoot") or not whole.get("runAsUser"):
-        yield f"{name(one)} may run as root"
+    yield from restricted(one)
     if pod.get("automountServiceAccountToken") is not False:
         yield f"{name(one)} has a token of the cluster"
     for container in containers(one):
-        own = container.get("securityContext", {})
-        if not own.get("readOnlyRootFilesystem"):
+        if not container.get("securityContext", {}).get("readOnlyRootFilesystem"):
             yield f"{name(one)} may write to its image"
-        if own.get("allowPrivilegeEscalation") is not False or own.get("capabilities", {}).get("drop") != ["ALL"]:
-            yield f"{name(one)} has privileges"
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             if probe not in container:
                 yield f"{name(one)} has no {probe}"
         if "memory" not in container.get("resources", {}).get("limits", {}):
             yield f"{name(one)} has no limit of memory"
+        # The image has no shell and no other program.
+        for when, action in container.get("lifecycle", {}).items():
+            if "exec" in action:
+                yield f"{name(one)} runs a program at {when}"
+
+
+def traps(one):
+    """Defaults of Kubernetes and KEDA that leave a system standing."""
+    if one["kind"] == "StatefulSet" and one["spec"].get("podManagementPolicy") != "Parallel":
+        yield f"{name(one)} keeps a pod that never became ready when its template is mended"
+    if template(one) and template(one).get("enableServiceLinks") is not False:
+        yield f"{name(one)} takes addresses of the Service threadgraph for its settings"
+    for trigger in one["spec"].get("triggers", []) if one["kind"] == "ScaledObject" else []:
+        if trigger["metadata"].get("useRegex") == "true" and "pageSize" not in trigger["metadata"]:
+            yield f"{name(one)} stops at a hundred queues"
 
 
 def replicas(all_of, single):
@@ -118,8 +163,9 @@ def services(all_of, single, workers):
         if len(ones) != 1:
             yield f"{service} is there {len(ones)} times"
     budgets = {one["metadata"]["name"].removeprefix("threadgraph-") for one in all_of if one["kind"] == "PodDisruptionBudget"}
-    if budgets != wanted:
-        yield f"budgets: {sorted(budgets ^ wanted)} differ from the table"
+    brokers = {one["metadata"]["name"].removeprefix("threadgraph-") for one in all_of if one["kind"] == "RabbitmqCluster"}
+    if budgets != wanted | brokers:
+        yield f"budgets: {sorted(budgets ^ (wanted | brokers))} differ from the table"
 
 
 def schema(one, version):
@@ -137,12 +183,19 @@ def own_rules(all_of, single):
     for one in all_of:
         yield from secrets(one)
         yield from closed(one)
+        yield from traps(one)
     yield from replicas(all_of, single)
 
 
 def self_test():
     """Each rule refuses what it is there for."""
-    pod = {"containers": [{"name": "c", "image": "i", "env": [{"name": "OPENAI_API_KEY", "value": "x"}]}]}
+    container = {
+        "name": "c", "image": "i", "env": [{"name": "OPENAI_API_KEY", "value": "x"}],
+        "securityContext": {"privileged": True, "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]}},
+        "ports": [{"containerPort": 1, "hostPort": 1}],
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", "5"]}}},
+    }
+    pod = {"hostNetwork": True, "volumes": [{"name": "v", "hostPath": {"path": "/"}}], "containers": [container]}
     labels = {"app.kubernetes.io/component": "graph"}
     bad = {
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "threadgraph-graph", "labels": labels},
@@ -150,16 +203,21 @@ def self_test():
                  "template": {"metadata": {"labels": labels}, "spec": pod}},
     }
     scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "s"},
-              "spec": {"scaleTargetRef": {"name": "threadgraph-graph"}, "host": "amqp://u:p@h/"}}
+              "spec": {"scaleTargetRef": {"name": "threadgraph-graph"}, "host": "amqp://u:p@h/",
+                       "triggers": [{"type": "rabbitmq", "metadata": {"useRegex": "true"}}]}}
     twice = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "threadgraph-graph"}, "spec": {"replicas": 2}}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "k"}, "data": {"a": "YQ=="}}
     told = list(own_rules([bad, scaled, twice, secret], ["graph"]))
     for wanted in ("OPENAI_API_KEY", "2 replicas", "scales the owner", "a number of its own", "is a secret", "with credentials", "may run as root",
-                   "may write to its image", "has no readinessProbe", "has no limit of memory"):
+                   "may write to its image", "has no readinessProbe", "has no limit of memory", "has hostNetwork", "mounts ['hostPath']",
+                   "no seccomp profile", "has privileges", "sees more of its node", "a port of its node", "runs a program at preStop",
+                   "never became ready", "a hundred queues", "for its settings"):
         assert any(wanted in one for one in told), (wanted, told)
     _, fault = schema(bad, "1.33")
     assert fault and "unknown" in fault, fault
     assert list(services([bad], ["graph"], ["llm"])), "a service is missing"
+    broker = {"apiVersion": "rabbitmq.com/v1beta1", "kind": "RabbitmqCluster", "metadata": {"name": "threadgraph-broker"}}
+    assert list(services([broker], [], [])) == ["budgets: ['broker'] differ from the table"], "a broker without a budget"
     print("ok")
 
 

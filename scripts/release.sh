@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Packs what `make release` built: an archive of the binaries, completions, man pages, units and licence, what they are made of (CycloneDX), and checksums. The same binaries give the
-# same archive: owner, order and times are fixed.
+# Packs what `make release` built: an archive of the binaries, completions, man pages, units and licence, what they are made of
+# (CycloneDX), and checksums. The same binaries give the same archive: owner, modes, order and times are fixed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-built=${BUILT:-target/dist}
+built=${BUILT:-${CARGO_TARGET_DIR:-target}/dist}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 name=threadgraph-$version-$(uname -m)-linux
 out=${OUT:-target/release-files}
@@ -21,7 +21,7 @@ done
 "$built/threadgraph" man-pages "$stage/$name/man/man1"
 chmod 755 "$stage/$name/threadgraph" "$stage/$name/tg"
 when=$(git log -1 --format=%ct 2>/dev/null || echo 0)
-tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$when" -cf - "$name" | gzip -n > "$out/$name.tar.gz"
+tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$when" -cf - "$name" | gzip -n > "$out/$name.tar.gz"
 scripts/sbom.py "${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}" > "$out/$name.cdx.json"
 (cd "$out" && sha256sum "$name.tar.gz" "$name.cdx.json" > SHA256SUMS)
 cat "$out/SHA256SUMS"

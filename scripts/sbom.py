@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Writes what the shipped binaries are made of, as CycloneDX JSON: every crate that `cargo tree` names for them, with the checksum of
-`Cargo.lock`. The same sources give the same text. Usage: sbom.py TARGET > FILE."""
+`Cargo.lock`, and every npm package in the page at `/`, with that of its lock file. The same sources give the same text. Usage: sbom.py TARGET > FILE."""
 
+import base64
 import json
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE = re.compile(r"^(\S+) v(\S+)")
@@ -19,6 +21,20 @@ def used(target):
         cwd=ROOT, capture_output=True, text=True, check=True,
     )
     return sorted({match.groups() for match in map(LINE.match, told.stdout.splitlines()) if match})
+
+
+def in_the_page():
+    """What the page has of npm packages: all that its lock file does not call tools of its build."""
+    locked = json.loads((ROOT / "console/package-lock.json").read_text())["packages"]
+    for path, package in sorted(locked.items()):
+        if not path or package.get("dev"):
+            continue
+        name, release = path.rpartition("node_modules/")[2], package["version"]
+        content = base64.b64decode(package["integrity"].removeprefix("sha512-")).hex()
+        yield {
+            "type": "library", "name": name, "version": release, "purl": f"pkg:npm/{quote(name, safe='/')}@{release}",
+            "hashes": [{"alg": "SHA-512", "content": content}],
+        }
 
 
 def main():
@@ -34,6 +50,7 @@ def main():
             one["purl"] = f"pkg:cargo/{name}@{release}"
             one["hashes"] = [{"alg": "SHA-256", "content": checksum}]
         components.append(one)
+    components += in_the_page()
     whole = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",

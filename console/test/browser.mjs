@@ -19,7 +19,9 @@ export const withBrowser = async (work) => {
     page.setDefaultTimeout(PATIENCE);
     page.on("pageerror", (error) => faults.push(`error: ${error}`));
     page.on("console", (message) => message.type() === "error" && faults.push(`console: ${message.text()} ${message.location().url}`));
-    page.on("request", (request) => new URL(request.url()).host !== new URL(url).host && faults.push(`foreign: ${request.url()}`));
+    // A file that the page gives to save is its own.
+    const hostOf = (address) => new URL(address.replace(/^blob:/, "")).host;
+    page.on("request", (request) => hostOf(request.url()) !== hostOf(url) && faults.push(`foreign: ${request.url()}`));
     await page.addInitScript(() => {
       window.violations = [];
       addEventListener("securitypolicyviolation", (event) => {

@@ -3,10 +3,14 @@
 //! and then.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tg_gateway::Readiness;
 use tg_mesh::bus::Link;
-use tg_mesh::{Host, Leased, Processor};
+use tg_mesh::{Host, Leased, Processor, TaskKind};
+
+/// Pause between two looks at how many consumers take nothing.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// What a process hosts, as far as its health depends on it.
 #[derive(Default)]
@@ -101,6 +105,26 @@ impl Health {
             missing.push(format!("the store {} is not open", store.name()));
         }
         missing
+    }
+}
+
+/// Has consumers that take nothing counted for alerts, too: readiness names them, and Prometheus does not read that.
+pub fn count_idle(mesh: &Host) {
+    let inner = mesh.clone();
+    mesh.spawn(TaskKind::Background, async move {
+        let stopping = inner.stopping().clone();
+        tokio::select! {
+            () = look(&inner) => {}
+            () = stopping.cancelled() => {}
+        }
+    });
+}
+
+async fn look(mesh: &Host) {
+    loop {
+        let idle = mesh.idle_consumers().len();
+        metrics::gauge!("tg_idle_consumers").set(idle as f64);
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::compose::{self, Services};
 use crate::greeting::{self, FirstKey, Local, Models};
-use crate::health::Health;
+use crate::health::{self, Health};
 use crate::metrics::Recorder;
 use crate::settings::{self, Auth, BusChoice, MeshMode, Settings};
 use crate::signals::{Signals, Told};
@@ -233,6 +233,7 @@ async fn report(
         let seconds = settings.report.idle_consumer_seconds;
         if seconds > 0 {
             mesh.watch_intake(Duration::from_secs(seconds));
+            health::count_idle(mesh);
         }
     }
     Ok(())

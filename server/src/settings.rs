@@ -192,6 +192,7 @@ impl Settings {
         settings.embeddings.data_dir = settings.data_dir.clone();
         settings.agent.usd_eur_rate = settings.cost.usd_eur_rate;
         settings.gateway.usd_eur_rate = settings.cost.usd_eur_rate;
+        settings.sessions.usd_eur_rate = settings.cost.usd_eur_rate;
         let machine = tg_storage::memory::of_this_process();
         settings.filled = memory::share_out(&mut settings, &given, machine);
         settings.open_private_addresses(&given);

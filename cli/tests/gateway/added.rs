@@ -16,19 +16,21 @@ use crate::fake::{Fake, Heard, asked, bounded};
 
 /// Documents and processings; every look at processings brings each a step further.
 #[derive(Default)]
-struct Library {
-    documents: Vec<Value>,
-    processings: Vec<Value>,
+pub(crate) struct Library {
+    pub(crate) documents: Vec<Value>,
+    pub(crate) processings: Vec<Value>,
     /// What becomes of a processing.
     ends: &'static str,
     /// Looks at processings that find nobody.
     away: usize,
+    /// Processings whose ids another command takes first.
+    taken: usize,
     /// The flows that run, if that may be asked.
-    flows: Option<Vec<&'static str>>,
+    pub(crate) flows: Option<Vec<&'static str>>,
 }
 
 impl Library {
-    fn ends(ends: &'static str) -> Arc<Mutex<Self>> {
+    pub(crate) fn ends(ends: &'static str) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self {
             ends,
             ..Self::default()
@@ -41,6 +43,7 @@ impl Library {
         let (given, process) = (&body["document-metadata"], &body["processing-metadata"]);
         match body["operation"].as_str().unwrap_or_default() {
             "list-flows" if self.flows.is_some() => (200, json!({"flow-ids": self.flows})),
+            "list-collections" => (200, json!({"collections": []})),
             "list-documents" => (200, json!({"document-metadatas": self.documents})),
             "list-processing" if self.away > 0 => {
                 self.away -= 1;
@@ -66,9 +69,14 @@ impl Library {
             }
             "add-processing" if body["dry-run"] == true => (200, json!({"estimate": {}})),
             "add-processing" => {
+                if self.taken > 0 {
+                    self.taken -= 1;
+                    return refused("conflict", "Processing already exists");
+                }
+                // As a repetition of the same second.
                 let known = |one: &Value| one["id"] == process["id"];
                 if self.processings.iter().any(known) {
-                    return refused("conflict", "Processing already exists");
+                    return (200, json!({}));
                 }
                 let mut process = process.clone();
                 process["status"] = json!("processing");
@@ -94,12 +102,12 @@ impl Library {
     }
 }
 
-fn sum(bytes: &[u8]) -> String {
+pub(crate) fn sum(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     hex::encode(digest)
 }
 
-async fn serve(library: &Arc<Mutex<Library>>) -> Fake {
+pub(crate) async fn serve(library: &Arc<Mutex<Library>>) -> Fake {
     let library = library.clone();
     Fake::rest(move |_, body| library.lock().expect("a library").answer(body)).await
 }
@@ -109,7 +117,7 @@ fn path(at: &Path) -> &str {
 }
 
 /// The operations that change something, in order.
-fn changes(fake: &Fake) -> Vec<String> {
+pub(crate) fn changes(fake: &Fake) -> Vec<String> {
     let asked = asked(fake);
     let changing = asked.iter().filter(|body| {
         let operation = body["operation"].as_str().unwrap_or_default();
@@ -159,15 +167,20 @@ async fn only_what_is_new_or_changed_is_sent() {
         "{changed}"
     );
     assert_eq!(changes(&fake)[2..], ["update-document", "add-processing"]);
-    // Back again: another processing of the same content.
+    // Back again: another processing of the same content, under another id.
     fs::write(&notes, "# Lamps\n\nBlue glass.").expect("written");
     fake.tg(&line).await.printed();
+    assert_eq!(changes(&fake)[4..], ["update-document", "add-processing"]);
+    // Another command may take an id at the same time.
+    fs::write(&notes, "# Lamps\n\nWhite glass.").expect("written");
+    library.lock().expect("a library").taken = 1;
+    fake.tg(&line).await.printed();
     assert_eq!(
-        changes(&fake)[4..],
+        changes(&fake)[6..],
         ["update-document", "add-processing", "add-processing"]
     );
     let library = library.lock().expect("a library");
-    assert_eq!((library.documents.len(), library.processings.len()), (1, 3));
+    assert_eq!((library.documents.len(), library.processings.len()), (1, 4));
     assert!(
         library
             .processings

@@ -7,6 +7,7 @@ mod console;
 mod embeds;
 mod fake;
 mod files;
+mod imported;
 mod models;
 mod program;
 mod sessions;

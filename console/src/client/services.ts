@@ -108,6 +108,17 @@ export const content = async (id: string): Promise<string> => {
   return new TextDecoder().decode(bytes);
 };
 
+/** The bytes of a document. They come in pieces, so that a large one comes, too. */
+export const bytes = async (id: string): Promise<Blob> => {
+  const pieces: BlobPart[] = [];
+  const part = (one: Json): void => {
+    pieces.push(Uint8Array.from(atob(text(one, "content")), (letter) => letter.charCodeAt(0)));
+  };
+  const request = { operation: "stream-document", "document-id": id, "chunk-size": PIECE };
+  await connection.ask({ service: "librarian", request, part });
+  return new Blob(pieces);
+};
+
 /** What is known of a document, a page or a chunk. */
 export const metadata = async (id: string): Promise<Json> =>
   object(await ask("librarian", { operation: "get-document-metadata", "document-id": id }), "document-metadata");
@@ -119,15 +130,17 @@ export interface Listed {
   more: boolean;
 }
 
+/** Bytes of a piece of a document. */
+const PIECE = 1 << 20;
 /** Entries of a page of a listing, and pages that are read at most. */
 const PAGE = 1000;
 const PAGES = 50;
 
-const pages = async (operation: string, key: string): Promise<Listed> => {
+const pages = async (operation: string, key: string, service = "librarian"): Promise<Listed> => {
   const entries: Json[] = [];
   let after = "";
   for (let page = 0; page < PAGES; page++) {
-    const answer = await ask("librarian", { operation, limit: PAGE, after });
+    const answer = await ask(service, { operation, limit: PAGE, after });
     entries.push(...list(answer, key));
     after = text(answer, "next");
     if (!after) return { entries, more: false };
@@ -138,6 +151,10 @@ const pages = async (operation: string, key: string): Promise<Listed> => {
 export const documents = (): Promise<Listed> => pages("list-documents", "document-metadatas");
 
 export const processings = (): Promise<Listed> => pages("list-processing", "processing-metadatas");
+
+/** Names of the collections that the workspace has. */
+export const collections = async (): Promise<string[]> =>
+  (await pages("list-collections", "collections", "collection-management")).entries.map((one) => text(one, "collection"));
 
 /** How one processing stands. */
 export const processing = async (id: string): Promise<Json | undefined> =>

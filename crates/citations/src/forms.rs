@@ -1,6 +1,6 @@
 //! One form for words that are the same word however their characters are stored: an accent as a character of its own or
-//! within a letter, Latin letters as wide as ideographs, letters that are drawn together. Signs that have another word
-//! as their long form (`™`, `²`) stay as they are.
+//! within a letter, Latin letters as wide as ideographs, letters that are drawn together, a place where a word may be
+//! parted at the end of a line. Signs that have another word as their long form (`™`, `²`) stay as they are.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,12 @@ pub fn composed(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
-    if !text.chars().any(is_variant) && is_nfc_quick(text.chars()) == IsNormalized::Yes {
+    let other = |c: char| is_variant(c) || is_unseen(c);
+    if !text.chars().any(other) && is_nfc_quick(text.chars()) == IsNormalized::Yes {
         return Cow::Borrowed(text);
     }
     let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in text.chars().filter(|c| !is_unseen(*c)) {
         match is_variant(c) {
             true => decompose_compatible(c, |part| plain.push(part)),
             false => plain.push(c),
@@ -41,6 +42,11 @@ fn is_variant(c: char) -> bool {
         | '\u{ff01}'..='\u{ffdc}' | '\u{1d400}'..='\u{1d7ff}')
 }
 
+/// Characters within a word that nobody sees: soft hyphens, and what forbids a line end.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{2060}' | '\u{feff}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +63,7 @@ mod tests {
             ("𝐀lamp", "Alamp"),
             ("\u{fefb}", "لا"),
             ("\u{212b}", "Å"),
+            ("Ge\u{ad}samt\u{ad}kon\u{2060}zept", "Gesamtkonzept"),
         ] {
             assert_eq!(composed(one), other);
             assert!(matches!(composed(other), Cow::Borrowed(_)), "{other}");

@@ -101,7 +101,8 @@ mod tests {
             #[serde(deserialize_with = "by_reference")]
             key: Option<Secret>,
         }
-        for named in ["env:CARGO_PKG_NAME", "file:/etc/hostname"] {
+        let file = concat!("file:", env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        for named in ["env:CARGO_PKG_NAME", file] {
             let json = format!(r#"{{"key": "{named}"}}"#);
             let row: Row = serde_json::from_str(&json).unwrap();
             assert_eq!(row.key.expose(), named);

@@ -84,10 +84,15 @@ impl Pdf {
 
     /// Adds a page that is shown turned.
     pub fn turned_page(&mut self, content: &str, degrees: u32) {
+        self.page_with(content, &format!("/Rotate {degrees}"));
+    }
+
+    /// Adds a page with these entries in its dictionary.
+    pub fn page_with(&mut self, content: &str, entries: &str) {
         let content = self.stream("", content.as_bytes());
         let (fonts, forms) = (self.fonts.clone(), self.forms.clone());
         let page = self.object(format!(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Rotate {degrees} /Contents {content} 0 R \
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] {entries} /Contents {content} 0 R \
              /Resources << /Font << {fonts} >> /XObject << {forms} >> >> >>"
         ));
         self.pages.push(page);

@@ -124,6 +124,7 @@ pub const METRICS: &[Metric] = &[
     row("tg_graph_triples_retracted_total", Counter, "", "Triples that were removed with a document, run or collection."),
     row("tg_graph_triples_written_total", Counter, "", "Triples that were written."),
     row("tg_graph_writes_refused_total", Counter, "", "Writes that a quota of the graph refused."),
+    row("tg_idle_consumers", Gauge, "", "Processors that took none of the messages that wait for them for report.idle_consumer_seconds; only where report.listen is set."),
     row("tg_image_to_text_duration_seconds", Seconds, "", "How long the description of a picture took."),
     row("tg_input_tokens_total", Counter, "processor", "Tokens of prompts, as the model's provider counts them."),
     row("tg_keywords_indexed_total", Counter, "", "Chunks that were added to the keyword index."),

@@ -1,15 +1,15 @@
 //! What must hold of the generated files, and of what `kubectl kustomize` makes of them.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
 use tg_server::deployed::DEPLOYED;
-use tg_server::metrics::METRICS;
 use tg_server::settings::{Flags, Settings};
 
 use crate::all::{files, folder};
-use crate::{monitoring, pod};
+use crate::{pod, production};
 
 /// Folders whose files are all generated.
 const GENERATED: [&str; 2] = ["k8s", "monitoring"];
@@ -62,7 +62,7 @@ fn what_is_deployed_is_what_the_table_says() {
 #[test]
 fn a_pod_may_drain_before_it_is_killed() {
     let settings = Settings::load(&Flags::default(), Default::default()).expect("defaults");
-    assert!(pod::GRACE >= settings.drain().as_secs() + 15);
+    assert!(pod::GRACE >= pod::LEAVE + settings.drain().as_secs() + 15);
     let unit = folder().join("systemd/threadgraph.service");
     let unit = std::fs::read_to_string(unit).expect("the unit");
     assert!(
@@ -95,6 +95,103 @@ fn the_image_is_held_to_the_size_that_the_page_says() {
         let held = format!("\nsmall_enough \"{file}\" ");
         assert!(script.contains(&held), "{file}");
     }
+}
+
+/// What a machine lacks for an image is named at once, in one line, before anything is built.
+#[test]
+fn the_image_names_all_that_is_missing_at_once() {
+    let there = tempfile::tempdir().expect("a folder");
+    let path = there.path().join("bin");
+    std::fs::create_dir(&path).expect("a folder");
+    let add = |name: &str, program: &str| {
+        symlink(format!("/usr/bin/{program}"), path.join(name)).expect("a link");
+    };
+    for program in ["dirname", "head", "sed", "tr", "uname"] {
+        add(program, program);
+    }
+    let authorities = there.path().join("authorities");
+    let needs = || {
+        let ran = Command::new("/bin/bash")
+            .arg(folder().join("../scripts/image.sh"))
+            .arg("needs")
+            .env_clear()
+            .env("PATH", &path)
+            .env("CA_CERTIFICATES", &authorities)
+            .output()
+            .expect("bash");
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        (ran.status.code(), said)
+    };
+    let (code, said) = needs();
+    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+    let lacks = [
+        "buildah or podman",
+        "authorities",
+        "rustup",
+        "readelf",
+        "musl-gcc",
+    ];
+    for part in lacks {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    std::fs::write(&authorities, "").expect("a file");
+    for program in ["musl-gcc", "readelf", "rustup"] {
+        add(program, "true");
+    }
+    let (code, said) = needs();
+    let alone = "image: this machine lacks buildah or podman\n";
+    assert_eq!((code, said.as_str()), (Some(1), alone));
+    add("podman", "true");
+    assert_eq!(needs(), (Some(0), String::new()));
+}
+
+/// The page makes an address of the broker and a user there for each service there is.
+#[test]
+fn the_page_makes_an_address_and_a_user_for_each_service() {
+    let page = folder().join("../docs/deploy.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let names: Vec<_> = DEPLOYED.iter().map(|one| one.name).collect();
+    let each = format!("\nfor service in {}; do\n", names.join(" "));
+    assert_eq!(page.matches(&each).count(), 2, "{each}");
+}
+
+/// Newer brokers refuse the queues in which questions wait, unless they are configured to permit them: whoever sets one up by these
+/// pages and manifests has that.
+#[test]
+fn each_broker_permits_the_queues_of_questions() {
+    let read = |path: &str| {
+        let path = folder().join("..").join(path);
+        std::fs::read_to_string(path).expect("a file")
+    };
+    for path in [
+        "docs/deploy.md",
+        "docs/operate.md",
+        "deploy/k8s/overlays/production/broker.yaml",
+    ] {
+        assert!(read(path).contains(production::PERMITS), "{path}");
+    }
+}
+
+/// Podman guesses no registry and knows no owner of a directory in memory; Docker does both. And no secret is in the file.
+#[test]
+fn compose_says_what_podman_reads_as_well() {
+    let files = files();
+    let text = &files["compose.yaml"];
+    let mut images = 0;
+    for line in text.lines().map(str::trim) {
+        if let Some(image) = line.strip_prefix("image: ") {
+            images += 1;
+            let image = image.trim_matches('"');
+            let ours = format!("{}:{}", pod::NAME, env!("CARGO_PKG_VERSION"));
+            let registry = image.split('/').next().unwrap_or_default();
+            assert!(image == ours || registry.contains('.'), "{image}");
+        }
+        if let Some(memory) = line.strip_prefix("- \"/data:") {
+            assert_eq!(memory, "mode=1777\"");
+        }
+        assert!(!line.contains("://"), "{line}");
+    }
+    assert_eq!(images, DEPLOYED.len() + 2);
 }
 
 /// The image runs as the user of the manifests, has their ports, and settings that are theirs.
@@ -161,7 +258,13 @@ fn the_pod_of_small_can_be_played() {
         assert!(played.contains(part), "{part}: {played}");
     }
     // It knows none of these.
-    for part in ["StatefulSet", "Probe", "volumeClaimTemplates"] {
+    for part in [
+        "StatefulSet",
+        "Probe",
+        "volumeClaimTemplates",
+        "podManagementPolicy",
+        "lifecycle",
+    ] {
         assert!(!played.contains(part), "{part}: {played}");
     }
 }
@@ -193,94 +296,33 @@ fn the_units_are_understood() {
     }
 }
 
-/// Dashboard and rules name metrics that the program has, and those of a process or of Prometheus itself.
+/// A system call that the filter does not know fails, and ends no program: runtimes of tools try newer ones and fall back. And a
+/// unit tries again for as long as what it needs is away.
 #[test]
-fn dashboard_and_alerts_are_about_metrics_that_exist() {
-    let ours = |name: &str| {
-        let base = name.strip_suffix("_bucket").unwrap_or(name);
-        METRICS.iter().any(|metric| metric.name == base)
+fn the_units_end_nothing_and_give_up_nothing() {
+    let read = |unit: &str| {
+        let unit = folder().join("systemd").join(unit);
+        std::fs::read_to_string(unit).expect("the unit")
     };
-    let mut seen = 0;
-    for expression in monitoring::expressions() {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        for word in expression.split(|c| !is_name(c)) {
-            if word.starts_with("tg_") {
-                assert!(ours(word), "{word} in {expression}");
-                seen += 1;
-            }
+    let (one, each) = (read("threadgraph.service"), read("threadgraph@.service"));
+    for unit in [&one, &each] {
+        for line in [
+            "SystemCallFilter=@system-service",
+            "SystemCallErrorNumber=EPERM",
+            "StartLimitIntervalSec=0",
+            "RestartSec=5",
+            "RestartPreventExitStatus=2",
+        ] {
+            assert!(unit.lines().any(|one| one == line), "{line}: {unit}");
         }
     }
-    assert!(seen > 20, "{seen}");
+    // Whatever bounds the one bounds the other.
+    let bounds = |unit: &str| {
+        let (_, bounds) = unit.split_once("\nStateDirectory=").expect("a directory");
+        bounds.to_owned()
+    };
+    assert_eq!(bounds(&one), bounds(&each));
 }
-
-/// The rules are the ones of the page, and more; Prometheus takes them, and they fire when they should.
-#[test]
-fn alerts_are_rules_that_prometheus_takes() {
-    let page = std::fs::read_to_string(folder().join("../docs/operate.md")).expect("the page");
-    let alerts = std::fs::read_to_string(folder().join("monitoring/alerts.yaml")).expect("rules");
-    for name in page
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("- alert: "))
-    {
-        assert!(alerts.contains(&format!("alert: {name}\n")), "{name}");
-    }
-    let dir = tempfile::tempdir().expect("a folder");
-    std::fs::write(dir.path().join("rules.yaml"), &alerts).expect("a file");
-    std::fs::write(dir.path().join("tests.yaml"), SERIES).expect("a file");
-    for what in [
-        ["check", "rules", "rules.yaml"],
-        ["test", "rules", "tests.yaml"],
-    ] {
-        let ran = Command::new(folder().join("../.cache/promtool/usr/bin/promtool"))
-            .args(what)
-            .current_dir(dir.path())
-            .output()
-            .expect("promtool, as `make setup-test` brings it");
-        let told = String::from_utf8_lossy(&ran.stdout);
-        assert!(
-            ran.status.success(),
-            "{told}{}",
-            String::from_utf8_lossy(&ran.stderr)
-        );
-    }
-}
-
-/// Series by the minute, and whether the rules that the page does not show fire.
-const SERIES: &str = r#"
-rule_files: [rules.yaml]
-evaluation_interval: 1m
-tests:
-  - name: all is well
-    interval: 1m
-    input_series:
-      - {series: 'up{job="threadgraph",instance="a"}', values: '1x30'}
-      - {series: 'tg_disk_free_bytes', values: '9e9x30'}
-      - {series: 'tg_dead_letter_quotas_full', values: '0x30'}
-      - {series: 'tg_purging_refused{store="graph"}', values: '0x30'}
-    alert_rule_test:
-      - {alertname: ThreadgraphProcessAway, eval_time: 30m, exp_alerts: []}
-      - {alertname: ThreadgraphDiskFills, eval_time: 30m, exp_alerts: []}
-      - {alertname: ThreadgraphDeadLetterRoomFull, eval_time: 30m, exp_alerts: []}
-      - {alertname: ThreadgraphPurgingRefused, eval_time: 30m, exp_alerts: []}
-  - name: a process is away and the disk of another fills
-    interval: 1m
-    input_series:
-      - {series: 'up{job="threadgraph-services",instance="a"}', values: '1x20 0x10'}
-      - {series: 'up{job="other",instance="b"}', values: '0x30'}
-      - {series: 'tg_disk_free_bytes', values: '9e9x20 1e6x10'}
-    alert_rule_test:
-      - alertname: ThreadgraphProcessAway
-        eval_time: 30m
-        exp_alerts:
-          - exp_labels: {job: threadgraph-services, instance: a}
-            exp_annotations: {summary: "A process does not report: look at its log."}
-      - {alertname: ThreadgraphDiskFills, eval_time: 22m, exp_alerts: []}
-      - alertname: ThreadgraphDiskFills
-        eval_time: 30m
-        exp_alerts:
-          - exp_annotations:
-              summary: "Make room below data_dir. With less than 4 MiB the process is not ready and writes fail."
-"#;
 
 /// Strict, for each version; kinds of operators have no schema here and are named as unchecked. Also holds that each service is
 /// there, that a store has one owner, and that no secret is in a manifest.

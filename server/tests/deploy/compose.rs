@@ -7,8 +7,8 @@ use crate::pod::{DOOR, GRACE, NAME, REPORT, USER};
 use crate::yaml;
 
 const BROKER: &str = "rabbitmq";
-/// One that was tried; another minor version is another broker.
-pub const IMAGE: &str = "rabbitmq:4.0";
+/// One that was tried; another minor version is another broker. In full, as podman guesses no registry.
+pub const IMAGE: &str = "docker.io/library/rabbitmq:4.0";
 
 /// The file.
 pub fn text() -> String {
@@ -47,7 +47,8 @@ pub fn text() -> String {
                 one["volumes"] = json!([format!("{volume}:/data")]);
                 volumes.insert(volume, json!({}));
             }
-            false => one["tmpfs"] = json!(["/tmp", format!("/data:uid={USER},mode=0700")]),
+            // Podman knows no owner of such a directory.
+            false => one["tmpfs"] = json!(["/tmp", "/data:mode=1777"]),
         }
         services.insert(service.to_owned(), one);
     };

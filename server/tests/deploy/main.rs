@@ -2,6 +2,7 @@
 //! and a dashboard. The test fails where a file differs from what the table gives, and where there is one that nobody makes.
 //! `UPDATE=1 cargo test -p tg-server --test deploy` writes them.
 
+mod alerts;
 mod all;
 mod checks;
 mod compose;

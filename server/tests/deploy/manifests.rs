@@ -117,6 +117,8 @@ fn keeper(run: &Run<'_>) -> Value {
         "metadata": {"name": name(run.name), "labels": pod::selector(run.name)},
         "spec": {
             "serviceName": STORES,
+            // In order, a pod that never became ready would stay when what was wrong with it is mended.
+            "podManagementPolicy": "Parallel",
             // A second one would only stand by, with an empty volume.
             "replicas": 1,
             "selector": {"matchLabels": pod::selector(run.name)},

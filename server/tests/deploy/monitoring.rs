@@ -167,9 +167,9 @@ const ROWS: &[(&str, &[Panel])] = &[
 const ALERTS: &[(&str, &str, &str, &str)] = &[
     (
         "ThreadgraphProcessAway",
-        "up{job=~\"threadgraph.*\"} == 0",
+        "up{job=~\"threadgraph.*\"} == 0 or absent(up{job=~\"threadgraph.*\"})",
         "2m",
-        "A process does not report: look at its log.",
+        "A process does not report: look at its log. Without an instance: Prometheus has none to ask.",
     ),
     (
         "ThreadgraphDeadLettersGrow",
@@ -191,7 +191,7 @@ const ALERTS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "ThreadgraphRecordsWait",
-        "min_over_time(tg_dead_letters{reason=\"retry\"}[15m]) > 0 or (min_over_time(tg_flow_waiting_messages[15m]) > 0 and on() sum(increase(tg_consumer_processing_total{status=\"ok\"}[15m])) == 0)",
+        "min_over_time(tg_dead_letters{reason=\"retry\"}[15m]) > 0 or (min_over_time(tg_flow_waiting_messages[15m]) > 0 unless on() sum(increase(tg_consumer_processing_total{status=\"ok\"}[15m])) > 0)",
         "0m",
         "`tg why` says what waits, and for what.",
     ),
@@ -213,6 +213,24 @@ const ALERTS: &[(&str, &str, &str, &str)] = &[
         "5m",
         "A store purges no deleted workspace: its configuration is another one, or older, than it knew.",
     ),
+    (
+        "ThreadgraphConsumerStuck",
+        "tg_idle_consumers > 0",
+        "5m",
+        "A processor takes none of what waits for it: `/health/ready` of the process names it, `tg why` says what waits.",
+    ),
+    (
+        "ThreadgraphRecordsRefused",
+        "increase(tg_bus_records_refused_total[15m]) > 0",
+        "0m",
+        "The embedded bus refuses records, as too much of their workspace waits: `tg why` says for what.",
+    ),
+    (
+        "ThreadgraphReembeddingStuck",
+        "tg_reembeddings_stuck > 0",
+        "15m",
+        "A change to another embeddings model does not get on: `tg reembed-collection --show` says why.",
+    ),
 ];
 
 /// All files below `monitoring/`.
@@ -227,6 +245,13 @@ pub fn files() -> Files {
         ("monitoring/alerts.yaml".to_owned(), yaml::file(&[groups])),
         ("monitoring/dashboard.json".to_owned(), dashboard + "\n"),
     ])
+}
+
+/// Name, expression and time of every alert.
+pub fn alerts() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    ALERTS
+        .iter()
+        .map(|(name, expression, time, _)| (*name, *expression, *time))
 }
 
 /// Every expression.

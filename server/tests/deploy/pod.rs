@@ -9,6 +9,8 @@ pub const DOOR: u16 = 8888;
 pub const REPORT: u16 = 9090;
 /// Seconds for a stop: `drain_seconds` and what is left to the mesh and to blocking work after it.
 pub const GRACE: u64 = 40;
+/// Seconds of these in which a gateway still takes clients: until no node sends it any.
+pub const LEAVE: u64 = 5;
 /// Replicas of a service that keeps nothing.
 pub const REPLICAS: u64 = 2;
 /// The user that nobody else is.
@@ -156,7 +158,7 @@ fn container(run: &Run<'_>) -> Value {
             "failureThreshold": failures,
         })
     };
-    json!({
+    let mut whole = json!({
         "name": NAME,
         "image": NAME,
         "imagePullPolicy": "IfNotPresent",
@@ -181,5 +183,10 @@ fn container(run: &Run<'_>) -> Value {
             {"name": "data", "mountPath": "/data"},
             {"name": "tmp", "mountPath": "/tmp"},
         ],
-    })
+    });
+    if run.door {
+        // The image has no program that sleeps.
+        whole["lifecycle"] = json!({"preStop": {"sleep": {"seconds": LEAVE}}});
+    }
+    whole
 }

@@ -22,15 +22,19 @@ fn everything() -> Value {
     json!({"matchLabels": {"app.kubernetes.io/name": NAME}})
 }
 
+/// The cache of names on each node, where a cluster has one: no pod as far as a policy knows.
+const NODE_DNS: &str = "169.254.20.10/32";
+
 /// Nothing is open that another policy does not open; names are resolved.
 pub fn nothing() -> Value {
     let dns = json!([{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]);
+    let to = json!([{"namespaceSelector": {}}, {"ipBlock": {"cidr": NODE_DNS}}]);
     policy(
         "threadgraph-nothing-else",
         json!({
             "podSelector": everything(),
             "policyTypes": ["Ingress", "Egress"],
-            "egress": [{"to": [{"namespaceSelector": {}}], "ports": dns}],
+            "egress": [{"to": to, "ports": dns}],
         }),
     )
 }

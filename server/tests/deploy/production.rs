@@ -11,9 +11,15 @@ use crate::pod::{self, NAME, REPLICAS, name};
 const MOST: u64 = 10;
 /// Messages that wait for one replica before another is started.
 const WAITING: u64 = 64;
+/// Queues that KEDA reads at most, of one service: it asks the broker for one page, and a page is no larger.
+const QUEUES: u64 = 500;
 const BROKER: &str = "threadgraph-broker";
 /// The label of a node that says in which zone it is.
 const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// What a broker is configured with, as since 4.3 it refuses queues that are neither durable nor one connection's: those in which
+/// questions wait are such.
+pub const PERMITS: &str = "deprecated_features.permit.transient_nonexcl_queues = true";
 
 /// Patches of `standard`: records in quorum queues, workers over zones.
 pub fn patches() -> Value {
@@ -51,9 +57,12 @@ fn zones() -> Vec<Value> {
 
 /// The broker, as its cluster operator makes it: a node in each zone.
 pub fn broker() -> Vec<Value> {
-    let settings = "cluster_partition_handling = pause_minority\n\
+    let bounds = "cluster_partition_handling = pause_minority\n\
+        # Else all leaders of queues are on the node that the first process connects to.\n\
+        queue_leader_locator = balanced\n\
         # Longer than the longest step: what takes longer is handed out again.\n\
         consumer_timeout = 7200000\n";
+    let settings = format!("{bounds}{PERMITS}\n");
     let spread = json!({
         "maxSkew": 1,
         "topologyKey": ZONE,
@@ -62,7 +71,7 @@ pub fn broker() -> Vec<Value> {
     });
     // The operator reads this as a whole pod, which has containers; its own are added.
     let pod = json!({"containers": [], "topologySpreadConstraints": [spread]});
-    vec![json!({
+    let cluster = json!({
         "apiVersion": "rabbitmq.com/v1beta1",
         "kind": "RabbitmqCluster",
         "metadata": {"name": BROKER},
@@ -75,7 +84,18 @@ pub fn broker() -> Vec<Value> {
             "override": {"statefulSet": {"spec": {"template": {"spec": pod}}}},
             "rabbitmq": {"additionalConfig": settings},
         },
-    })]
+    });
+    // The operator makes none: without two of its nodes no queue takes a record.
+    let budget = json!({
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": BROKER},
+        "spec": {
+            "selector": {"matchLabels": {"app.kubernetes.io/name": BROKER}},
+            "maxUnavailable": 1,
+        },
+    });
+    vec![cluster, budget]
 }
 
 /// Workers by what waits in their queues.
@@ -108,6 +128,7 @@ pub fn scaling() -> Vec<Value> {
                         "protocol": "http",
                         "queueName": queues,
                         "useRegex": "true",
+                        "pageSize": QUEUES.to_string(),
                         "operation": "sum",
                         "mode": "QueueLength",
                         "value": WAITING.to_string(),

@@ -46,7 +46,7 @@ pub enum AgentError {
     /// This process is leaving.
     #[error("the process stops")]
     Stopping,
-    /// Nobody can tell what the asker heard of an answer that broke off.
+    /// It is unknown how much of an interrupted answer the caller got.
     #[error("the answer was interrupted; please ask again")]
     BrokenOff,
     /// Cancelled by the asker.

@@ -1,4 +1,4 @@
-//! What a call of a model cost, as its provider said, else by the prices of the workspace.
+//! The cost of a call of a model: as its provider reported it, else by the prices of the workspace.
 
 use tg_mesh::Cx;
 use tg_schemas::price::{MODELS, ROWS, is_local, is_reported};
@@ -18,7 +18,7 @@ pub(crate) fn all(cx: &Cx) -> Vec<Price> {
     rows.values().filter_map(|row| Price::read(row)).collect()
 }
 
-/// What one call of a model cost that used so much; `told`: what its provider said, in billionths of a dollar.
+/// What one call of a model cost that used so much; `told`: what its provider reported, in billionths of a dollar.
 pub(crate) fn cost(cx: &Cx, model: &str, usage: &Usage, told: Option<u64>) -> Cost {
     if let Some(told) = told {
         return Cost::told(told);

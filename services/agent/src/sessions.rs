@@ -61,7 +61,7 @@ pub struct Notification {
 /// Where sessions are kept.
 #[async_trait]
 pub trait Sessions: Send + Sync + 'static {
-    /// What was said in a session, oldest first.
+    /// The turns of a session, oldest first.
     ///
     /// # Errors
     /// It cannot be read now.

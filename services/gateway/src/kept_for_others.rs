@@ -9,7 +9,9 @@ use tg_schemas::msg::{KeptStreamRequest, KeptStreamResponse};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::auth::Identity;
-use crate::kept::Follower;
+use crate::error::RequestError;
+use crate::inflight::{InFlight, Permit};
+use crate::kept::{Access, Follower};
 use crate::kept_elsewhere::{CANCEL, FIND, READ, shown};
 use crate::kept_parts;
 use crate::rejoin;
@@ -17,6 +19,8 @@ use crate::state::App;
 
 /// Pause before it is tried again to be asked, while the bus is away.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Readers of one workspace through other gateways at once: they leave room for those of other workspaces.
+const READERS: usize = 128;
 
 impl App {
     /// Has other gateways ask this one, until its endpoints close.
@@ -32,10 +36,11 @@ impl App {
     }
 
     async fn asked_by_gateways(self: &Arc<Self>) -> Option<kept_streams::Asked> {
+        let readers = InFlight::new(READERS);
         loop {
-            let app = self.clone();
+            let (app, readers) = (self.clone(), readers.clone());
             let handle = move |asked: KeptStreamRequest, out: Responder<KeptStreamResponse>| {
-                app.clone().answer_gateway(asked, out)
+                app.clone().answer_gateway(readers.clone(), asked, out)
             };
             match kept_streams::serve(&self.mesh, self.kept.mark(), handle).await {
                 Ok(asked) => return asked,
@@ -49,6 +54,7 @@ impl App {
 
     async fn answer_gateway(
         self: Arc<Self>,
+        readers: InFlight,
         asked: KeptStreamRequest,
         mut out: Responder<KeptStreamResponse>,
     ) -> Result<(), Error> {
@@ -69,6 +75,7 @@ impl App {
         match asked.operation.as_str() {
             FIND => out.send(shown(&access)).await,
             READ => {
+                let _reader = reader(&readers, &access)?;
                 let from = u64::try_from(asked.from).unwrap_or(0);
                 self.send_kept(follower, from, out).await
             }
@@ -104,6 +111,12 @@ impl App {
     }
 }
 
+/// One more reader of a stream, if its workspace may have one.
+fn reader(readers: &InFlight, access: &Access) -> Result<Permit, Error> {
+    let entered = readers.enter(access.workspace.as_str());
+    entered.ok_or_else(|| RequestError::busy("in this workspace").error())
+}
+
 /// The caller for whom another gateway asks, as that one has authenticated them.
 fn caller(asked: &KeptStreamRequest) -> Identity {
     let scopes = Some(asked.scopes.as_slice()).filter(|scopes| !scopes.is_empty());
@@ -115,7 +128,30 @@ fn caller(asked: &KeptStreamRequest) -> Identity {
 
 #[cfg(test)]
 mod tests {
+    use tg_schemas::WorkspaceId;
+
     use super::*;
+    use crate::auth::Resource;
+    use crate::registry::Gate;
+
+    #[test]
+    fn readers_of_one_workspace_leave_room_for_those_of_another() {
+        let readers = InFlight::new(READERS);
+        let of = |workspace: &str| Access {
+            user: "ann".into(),
+            workspace: WorkspaceId::new(workspace).unwrap(),
+            generation: 0,
+            needs: (Gate::Authenticated, Resource::workspace(workspace)),
+        };
+        let mut all: Vec<_> = (0..READERS)
+            .map(|_| reader(&readers, &of("one")).unwrap())
+            .collect();
+        let refused = reader(&readers, &of("one")).unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::Busy);
+        assert!(reader(&readers, &of("other")).is_ok());
+        all.pop();
+        assert!(reader(&readers, &of("one")).is_ok());
+    }
 
     #[test]
     fn a_caller_has_no_more_than_their_credential() {

@@ -12,6 +12,7 @@ mod admission;
 mod ask;
 mod audit;
 mod auth;
+mod beginning;
 mod budget;
 mod call;
 mod calls;

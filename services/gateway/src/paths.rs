@@ -1,5 +1,7 @@
 //! Patterns of paths by which the guard tells requests apart. Which endpoint serves each is said in `routes.rs`.
 
+use tg_schemas::operations::{Operation, SendConversationMessage, SendMessage};
+
 /// What was built into the program, and holds no data: whoever links to it may.
 pub(crate) const PAGES: [&str; 6] = [
     "/",
@@ -20,6 +22,17 @@ pub(crate) const WORKSPACES: &str = "/api/v1/workspaces";
 /// Whether a pattern serves what was built into the program.
 pub(crate) fn is_of_page(pattern: &str) -> bool {
     PAGES.contains(&pattern)
+}
+
+/// Whether a pattern takes messages whose turns go on without their client.
+pub(crate) fn is_of_turn(pattern: &str) -> bool {
+    let turns = [
+        SendMessage::META.path,
+        SendMessage::META.stream,
+        // With events such a turn ends with its client.
+        SendConversationMessage::META.path,
+    ];
+    turns.contains(&pattern)
 }
 
 /// Whether a pattern is of streams in bulk.

@@ -24,7 +24,7 @@ use crate::registry;
 /// Notes something that was done.
 pub(crate) type Noted = Box<dyn FnOnce() + Send>;
 
-/// An agent that is away is asked again so often, each time after this long.
+/// An agent that is away, and a stream that is silent, is asked again so often, each time after this long.
 const TRIES: u32 = 60;
 /// A gateway that keeps a stream does so only while its process lives: it may only have lost its connection.
 const TRIES_OF_GATEWAY: u32 = 20;
@@ -231,7 +231,7 @@ impl Joined {
                         failed: false,
                     };
                 }
-                Err(error) if is_away(&error) && self.tries < self.source.tries() => {
+                Err(error) if self.tries < self.source.tries(&error) => {
                     self.tries += 1;
                     self.source.let_go();
                     tokio::time::sleep(PAUSE).await;
@@ -275,9 +275,12 @@ impl Source {
         }
     }
 
-    /// How often it is asked again while it is away.
-    fn tries(&self) -> u32 {
+    /// How often it is asked again after an error.
+    fn tries(&self, error: &Error) -> u32 {
         match self {
+            // The bus ends a question after ten minutes of silence, and an answer after an hour: the stream goes on.
+            _ if error.code() == ErrorCode::Timeout => TRIES,
+            _ if !is_away(error) => 0,
             Self::Agent(_) | Self::Kept(_) => TRIES,
             Self::Elsewhere(_) => TRIES_OF_GATEWAY,
         }

@@ -58,6 +58,8 @@ tg_settings::options! {
         data_dir: PathBuf,
         /// What a committed write survives.
         durability: Durability,
+        /// Euros for a dollar; 0: not set.
+        usd_eur_rate: f64,
     }
 }
 

@@ -183,6 +183,7 @@ mod tests {
             messages,
             live,
             characters: 0,
+            said_bytes: 0,
             request: None,
             parent: None,
             successor: None,

@@ -58,6 +58,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
         .watches(&[
             flow_record::KIND,
             tg_compaction::MODEL_TYPE,
+            tg_schemas::price::ROWS,
             COLLECTION,
             handlers::SEED.0,
         ])

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Cx, OpenError, clock};
 use tg_schemas::msg::AnswerCall;
-use tg_schemas::operations::{TurnResult, Usage};
+use tg_schemas::operations::{FailureCode, TurnResult, Usage};
 use tg_schemas::{Error, ErrorCode};
 use uuid::Uuid;
 
@@ -141,13 +141,18 @@ impl Trail {
         let mut fields = called(cx, who, calls);
         let turn = ended.ok().cloned().unwrap_or_default();
         let (principal, token) = holder(cx);
+        let status = match ended {
+            Ok(_) => "ok",
+            Err(code) if code == FailureCode::TurnInterrupted.as_str() => "cancelled",
+            Err(_) => "error",
+        };
         fields.push(json!({
             "principal": principal, "token_id": token,
             "event": "agent.turn", "request_id": request(cx), "id": cx.id.to_string(), "parent_request_id": named(&who.parent),
             "caller_depth": who.depth, "workspace": cx.workspace(), "user_id": named(&who.user),
             "surface": who.surface, "agent": who.agent,
             "session_id": turn.session_id.as_ref().or(who.session.as_ref()),
-            "model": named(&turn.model), "status": if ended.is_ok() { "ok" } else { "error" },
+            "model": named(&turn.model), "status": status,
             "error_code": ended.err(), "sub_calls": turn.cost.sub_calls,
             "input_tokens": turn.usage.input, "output_tokens": turn.usage.output,
             "cache_read": turn.usage.cache_read, "cache_write": turn.usage.cache_write,

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::world::{World, forward, ids, respond, says, send, text, tool};
 
 /// A listener that reads what comes to its queue as it is, and answers nothing by itself.
-struct Spy(mpsc::Sender<Envelope>);
+pub(crate) struct Spy(pub(crate) mpsc::Sender<Envelope>);
 
 impl Sink for Spy {
     fn deliver(&self, mut delivery: Delivery) {

@@ -1,6 +1,7 @@
 //! The Rust files of the project, each with what is code in it, what is text, and what is neither test nor comment.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::text::{Keep, blank, without_tests};
 
@@ -63,8 +64,20 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_owned()
 }
 
+/// What is below the root. To read it takes a second of a processor, and some fifty rules ask for it.
+static ALL: LazyLock<Vec<Source>> = LazyLock::new(below_the_root);
+
 /// Every Rust file below the root that belongs to the project, ordered by path.
 pub fn all() -> Vec<Source> {
+    ALL.clone()
+}
+
+/// The files that ship: no tests, examples or benches.
+pub fn shipped() -> Vec<Source> {
+    ALL.iter().filter(|source| !source.test).cloned().collect()
+}
+
+fn below_the_root() -> Vec<Source> {
     let root = root();
     let mut paths = Vec::new();
     for folder in ["schemas", "crates", "services", "server", "cli", "tests"] {
@@ -90,11 +103,6 @@ pub fn all() -> Vec<Source> {
         });
     }
     sources
-}
-
-/// The files that ship: no tests, examples or benches.
-pub fn shipped() -> Vec<Source> {
-    all().into_iter().filter(|source| !source.test).collect()
 }
 
 fn walk(folder: &Path, into: &mut Vec<PathBuf>) {

@@ -1,13 +1,13 @@
 """Makes of the manifests on standard input what podman plays. It knows no StatefulSet: the pod becomes a Deployment's, with a claim of
-the same name. It plays no Service and no policy. Its probes run a program inside the image, which has none, and a pod on the network
-of its host has no ports to map.
+the same name. It plays no Service and no policy. Its probes and its pause before a stop run a program inside the image, which has
+none, and a pod on the network of its host has no ports to map.
 """
 
 import sys
 
 import yaml
 
-UNPLAYED = ("startupProbe", "livenessProbe", "readinessProbe", "ports")
+UNPLAYED = ("startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "ports")
 
 
 def deployment(one):
@@ -15,6 +15,7 @@ def deployment(one):
     spec = one["spec"]
     pod = spec["template"]["spec"]
     spec.pop("serviceName")
+    spec.pop("podManagementPolicy")
     for claim in spec.pop("volumeClaimTemplates"):
         name = claim["metadata"]["name"]
         pod["volumes"].append({"name": name, "persistentVolumeClaim": {"claimName": name}})

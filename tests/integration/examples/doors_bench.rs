@@ -160,11 +160,26 @@ impl Doors {
                 &json!({"message": format!("How much is it? {n}")}),
             )
         };
-        let bare = |n| self.post(&bare, &json!({"question": format!("How much is it? {n}")}));
-        let [turn, bare] = in_turn(&turn, &bare).await?;
+        let bare_run = |n| self.post(&bare, &json!({"question": format!("How much is it? {n}")}));
+        let [turn, bare] = in_turn(&turn, &bare_run).await?;
         rounds.add("a turn of a session, p50", "ms", turn);
         rounds.add("a bare run, p50", "ms", bare);
         rounds.add(TURN, "x", turn / bare);
+        // Without what was said before. They are another user's: that of the listing below has few.
+        let of_bob = |url: &str, body: &Value| {
+            let request = self.client.post(url).header("SPASS-User-Id", "bob");
+            request.json(body)
+        };
+        let mut fresh = Vec::new();
+        for _ in 0..WARM + ALTERNATED {
+            let made = answered(of_bob(&url, &json!({}))).await?;
+            let session = made["id"].as_str().context("a session")?;
+            fresh.push(format!("{url}/{session}/messages"));
+        }
+        let first = |n: usize| of_bob(&fresh[n], &json!({"message": "How much is it?"}));
+        let [first, beside] = in_turn(&first, &bare_run).await?;
+        rounds.add("the first turn of a session, p50", "ms", first);
+        rounds.add("the first turn, to a bare run, p50", "x", first / beside);
         let made = answered(self.post(&url, &json!({}))).await?;
         let read = made["id"].as_str().context("a session")?;
         let messages = format!("{url}/{read}/messages");

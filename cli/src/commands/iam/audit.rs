@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::in_workspace;
-use super::named::{names, user_id};
+use super::named::{names_and_id, user_id};
 use crate::args::{Gateway, Options};
 use crate::client::Result;
 use crate::fields::{list, text};
@@ -54,14 +54,15 @@ impl Command for ShowAudit {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let actor = match &self.actor {
-            Some(actor) => Some(user_id(session, actor, self.workspace.as_ref()).await?),
-            None => None,
-        };
+        let (given, workspace) = (self.actor.as_deref(), self.workspace.as_ref());
         // Programs get the ids alone.
-        let names = match session.out.is_json() {
-            true => BTreeMap::new(),
-            false => names(session, self.workspace.as_ref()).await?,
+        let (names, actor) = match (session.out.is_json(), given) {
+            (false, given) => names_and_id(session, given, workspace).await?,
+            (true, Some(given)) => {
+                let id = user_id(session, given, workspace).await?;
+                (BTreeMap::new(), Some(id))
+            }
+            (true, None) => (BTreeMap::new(), None),
         };
         let mut ask = in_workspace(
             json!({"operation": "list-events", "since": self.since, "limit": PAGE}),

@@ -27,19 +27,21 @@ pub(super) async fn user_id(
     Ok(among(list(&reply, "users"), given))
 }
 
-/// The names of users by their ids, as far as the caller may see them.
+/// The names of users by their ids, as far as the caller may see them, and the id of one of them. The list is asked for once.
 ///
 /// # Errors
 /// As [`user_id`].
-pub(super) async fn names(
+pub(super) async fn names_and_id(
     session: &Session,
+    given: Option<&str>,
     workspace: Option<&String>,
-) -> Result<BTreeMap<String, String>> {
+) -> Result<(BTreeMap<String, String>, Option<String>)> {
     let ask = in_workspace(json!({"operation": "list-users"}), workspace.cloned());
     let reply = session.http()?.all_iam(ask).await.unwrap_or_default();
-    let users = list(&reply, "users").iter();
-    let names = users.map(|user| (text(user, "id"), text(user, "username")));
-    Ok(names.collect())
+    let users = list(&reply, "users");
+    let named = |user| (text(user, "id"), text(user, "username"));
+    let id = given.map(|given| among(users, given));
+    Ok((users.iter().map(named).collect(), id))
 }
 
 fn among(users: &[Value], given: &str) -> String {

@@ -1,5 +1,6 @@
 // The question box, and below it what was asked, the newest first.
 import { useState } from "preact/hooks";
+import { Collections } from "../../parts/collections.js";
 import { ask, turns, type Service } from "./turns.js";
 import { Turn } from "./turn.js";
 
@@ -49,12 +50,13 @@ export const Ask = () => {
               </option>
             ))}
           </select>
+          <Collections id="searched" />
           <button type="submit">Ask</button>
         </div>
       </form>
       {turns.value.length === 0 && (
         <p class="muted hint">
-          Answers quote your documents, with numbers that open the passage. <a href="#/library">Add documents</a> first.
+          Answers quote your documents, with numbers that open the passage. The <a href="#/library">library</a> takes documents.
         </p>
       )}
       {turns.value.map((turn) => (

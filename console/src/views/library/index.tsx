@@ -2,9 +2,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../../parts/loaded.js";
 import { failure, list, text, type Json } from "../../client/wire.js";
+import { Collections } from "../../parts/collections.js";
 import { Drop } from "./drop.js";
 import { kindName } from "./kind.js";
-import { fill, look, open, shelf, type Shelf } from "./shelf.js";
+import { Opened } from "./opened.js";
+import { Removal } from "./removal.js";
+import { fill, look, open, process, retry, shelf, type Shelf } from "./shelf.js";
 import { standing } from "./standing.js";
 import { uploads, type Upload } from "./upload.js";
 
@@ -13,33 +16,89 @@ const LOOK = 700;
 /** Documents that are shown at first, and at each wish for more. */
 const SHOWN = 100;
 
-const Run = ({ run }: { run: Json }) => {
+/** A button that changes something in the library; why that failed stands behind it. */
+const Act = ({ word, of, act }: { word: string; of: string; act: () => Promise<unknown> }) => {
+  const [busy, setBusy] = useState(false);
+  const [wrong, setWrong] = useState("");
+  const go = async () => {
+    setBusy(true);
+    setWrong(await act().then(() => "", (why: unknown) => failure(why).message));
+    setBusy(false);
+  };
+  return (
+    <>
+      <button type="button" class="quiet" aria-label={`${word} ${of}`} disabled={busy} onClick={() => void go()}>
+        {word}
+      </button>
+      {wrong && <p class="error">{wrong}</p>}
+    </>
+  );
+};
+
+const Run = ({ run, title }: { run: Json; title: string }) => {
   const { mood, word, part, of } = standing(run);
+  const into = text(run, "collection");
   const troubles = [...new Set(list(run, "errors").map((error) => text(error, "message")))];
   return (
     <div class="run">
       <span class={`pill ${mood}`}>{word}</span>
+      {into !== "default" && <span class="muted">in {into}</span>}
       {mood === "wait" && of > 0 && <progress value={part} max={of} aria-label={`${part} of ${of} records`} />}
       {troubles.slice(0, 3).map((trouble) => (
         <p key={trouble} class="error">
           {trouble}
         </p>
       ))}
+      {text(run, "retry") && <Act word="Retry" of={title} act={() => retry(text(run, "id"))} />}
     </div>
   );
 };
 
-const Row = ({ document, runs }: { document: Json; runs: Json[] }) => (
+interface Rows {
+  document: Json;
+  runs: Json[];
+  open: () => void;
+  remove: () => void;
+}
+
+const titleOf = (document: Json): string => text(document, "title") || text(document, "id");
+
+const Row = ({ document, runs, open, remove }: Rows) => (
   <li>
     <div class="wide">
-      <strong>{text(document, "title") || text(document, "id")}</strong>
+      <strong>{titleOf(document)}</strong>
       <p class="muted id">
         {kindName(text(document, "kind"))} · {text(document, "comments") || text(document, "id")}
       </p>
     </div>
-    {runs.length === 0 ? <span class="pill">not processed</span> : runs.map((run) => <Run key={text(run, "id")} run={run} />)}
+    {runs.length === 0 && (
+      <div class="run">
+        <span class="pill">not processed</span>
+        <Act word="Process" of={titleOf(document)} act={() => process(text(document, "id"))} />
+      </div>
+    )}
+    {runs.map((run) => (
+      <Run key={text(run, "id")} run={run} title={titleOf(document)} />
+    ))}
+    <div class="acts">
+      <button type="button" class="quiet" aria-label={`Open ${titleOf(document)}`} onClick={open}>
+        Open
+      </button>
+      <button type="button" class="quiet" aria-label={`Delete ${titleOf(document)}`} onClick={remove}>
+        Delete
+      </button>
+    </div>
   </li>
 );
+
+/** How a file on its way stands: in colour, and in a word. */
+const MOODS: Record<Upload["state"], [string, string]> = {
+  reading: ["wait", "reading"],
+  sending: ["wait", "sending"],
+  done: ["good", "added"],
+  there: ["good", "already there"],
+  failed: ["bad", "failed"],
+};
 
 const Sending = ({ upload }: { upload: Upload }) => (
   <li>
@@ -48,9 +107,7 @@ const Sending = ({ upload }: { upload: Upload }) => (
       {upload.error && <p class="error">{upload.error}</p>}
     </div>
     {upload.state === "sending" && <progress value={upload.sent} max={upload.size} aria-label={`Sending ${upload.name}`} />}
-    <span class={`pill ${upload.state === "failed" ? "bad" : upload.state === "done" ? "good" : "wait"}`}>
-      {upload.state === "done" ? "added" : upload.state}
-    </span>
+    <span class={`pill ${MOODS[upload.state][0]}`}>{MOODS[upload.state][1]}</span>
   </li>
 );
 
@@ -72,6 +129,8 @@ export const Library = () => {
   const [filter, setFilter] = useState("");
   const [most, setMost] = useState(SHOWN);
   const [wrong, setWrong] = useState("");
+  const [opened, setOpened] = useState<Json>();
+  const [doomed, setDoomed] = useState<Json>();
   const now = shelf.value;
   const under = now ? open(now).length : 0;
   useEffect(() => {
@@ -96,7 +155,10 @@ export const Library = () => {
   const sum = now?.documents.length ?? 0;
   return (
     <>
-      <h1>Library</h1>
+      <div class="head">
+        <h1>Library</h1>
+        <Collections id="collection" />
+      </div>
       <Drop />
       {uploads.value.length > 0 && (
         <section aria-label="Added now">
@@ -115,9 +177,17 @@ export const Library = () => {
       {sum > 0 && found.length === 0 && <p class="muted">No document matches “{filter.trim()}”.</p>}
       <ul class="rows documents" aria-label="Documents">
         {found.slice(0, most).map((document) => (
-          <Row key={text(document, "id")} document={document} runs={now?.runs.get(text(document, "id")) ?? []} />
+          <Row
+            key={text(document, "id")}
+            document={document}
+            runs={now?.runs.get(text(document, "id")) ?? []}
+            open={() => setOpened(document)}
+            remove={() => setDoomed(document)}
+          />
         ))}
       </ul>
+      {opened && <Opened of={opened} close={() => setOpened(undefined)} />}
+      {doomed && <Removal of={doomed} close={() => setDoomed(undefined)} />}
       {found.length > most && (
         <p>
           <button type="button" class="quiet" onClick={() => setMost(most + SHOWN)}>

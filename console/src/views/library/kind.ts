@@ -66,6 +66,9 @@ const PACKED: [string, string][] = [
 /** A kind for people. */
 export const kindName = (mime: string): string => NAMES.get(mime) ?? mime;
 
+/** Whether what is kept as this can be shown as text. */
+export const isText = (mime: string): boolean => mime.startsWith("text/") || mime === XHTML || DATA.includes(mime);
+
 /** What a file is: kind and title, or why nothing can read it. */
 export type Looked = { kind: string; title: string } | { refused: string };
 

@@ -1,8 +1,10 @@
 // What is in the library, the newest first, and how its processing stands. The whole is read once; after that only what
 // may have changed is asked for, by its id: what was added here, and what is still being processed.
 import { signal } from "@preact/signals";
-import { documents, metadata, processing, processings } from "../../client/services.js";
-import { failure, text, type Json } from "../../client/wire.js";
+import { documents, librarian, metadata, processing, processings } from "../../client/services.js";
+import { collection, flow } from "../../client/session.js";
+import { failure, list, text, type Json } from "../../client/wire.js";
+import { uuid } from "./uuid.js";
 
 export interface Shelf {
   /** The newest first. */
@@ -26,15 +28,19 @@ export const open = ({ documents, runs }: Shelf): Json[] =>
 
 /** Reads the whole library. */
 export const fill = async (): Promise<void> => {
+  const before = removed.length;
   const [found, processed] = await Promise.all([documents(), processings()]);
+  // The listing may still have what was removed since it began.
+  const gone = new Set(removed.slice(before));
   const runs = new Map<string, Json[]>();
   for (const run of processed.entries) {
     const id = text(run, "document-id");
-    const before = runs.get(id);
-    if (before) before.push(run);
+    const others = runs.get(id);
+    if (others) others.push(run);
     else runs.set(id, [run]);
   }
-  shelf.value = { documents: found.entries.reverse(), runs, more: found.more };
+  const kept = found.entries.filter((one) => !gone.has(text(one, "id")));
+  shelf.value = { documents: kept.reverse(), runs, more: found.more };
   const there = new Set(shelf.value.documents.map((one) => text(one, "id")));
   await Promise.all([...own].filter(([document]) => !there.has(document)).map(([document, run]) => fetched(document, run)));
 };
@@ -63,6 +69,50 @@ const drop = (run: Json): void => {
 
 /** What was added here, with the processing that was begun: a listing that was under way then has none of it. */
 const own = new Map<string, string>();
+
+/** What was removed here, in that order. */
+const removed: string[] = [];
+
+/** The document that has this content, whoever added it. */
+export const holding = (hash: string): string | undefined => {
+  const found = shelf.value?.documents.find((one) => text(one, "content-hash") === hash);
+  return found && text(found, "id");
+};
+
+/** The latest processing of a document into the place where documents go now. */
+export const current = (document: string): string | undefined => {
+  const here = (run: Json): boolean => text(run, "flow") === flow.value && text(run, "collection") === collection.value;
+  const run = shelf.value?.runs.get(document)?.findLast(here);
+  return run && text(run, "id");
+};
+
+/** Begins to process a document; the id of the processing. */
+export const process = async (document: string): Promise<string> => {
+  const wanted = {
+    id: `urn:processing:${uuid()}`, "document-id": document, time: Math.floor(Date.now() / 1000), tags: [],
+    flow: flow.value, collection: collection.value,
+  };
+  const answer = await librarian({ operation: "add-processing", "processing-metadata": wanted });
+  const run = list(answer, "processing-metadatas")[0];
+  if (run) put(run);
+  return text(run, "id");
+};
+
+/** Tries again what failed of a processing. */
+export const retry = async (id: string): Promise<void> => {
+  const answer = await librarian({ operation: "retry-processing", "processing-id": id });
+  const run = list(answer, "processing-metadatas")[0];
+  if (run) put(run);
+};
+
+/** Removes a document with all that was made of it. */
+export const remove = async (document: string): Promise<void> => {
+  await librarian({ operation: "remove-document", "document-id": document });
+  removed.push(document);
+  own.delete(document);
+  const now = shelf.value;
+  if (now) shelf.value = { ...now, documents: now.documents.filter((one) => text(one, "id") !== document) };
+};
 
 /** A document that was added here, with the processing that was begun. */
 export const added = (document: string, run: string): void => {

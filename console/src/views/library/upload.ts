@@ -4,7 +4,8 @@ import { librarian } from "../../client/services.js";
 import { collection, flow } from "../../client/session.js";
 import { failure, list, text, type Json } from "../../client/wire.js";
 import { kindName, look } from "./kind.js";
-import { added } from "./shelf.js";
+import { added, current, fill, holding, process } from "./shelf.js";
+import { uuid } from "./uuid.js";
 
 export interface Upload {
   number: number;
@@ -13,7 +14,8 @@ export interface Upload {
   about: string;
   sent: number;
   size: number;
-  state: "reading" | "sending" | "done" | "failed";
+  /** `there`: the library has its content, and takes or took it into this collection. */
+  state: "reading" | "sending" | "done" | "there" | "failed";
   error: string;
   document: string;
 }
@@ -29,7 +31,7 @@ const AT_ONCE = 2;
 
 let next = 1;
 let under = 0;
-const waiting: [Upload, File][] = [];
+const waiting: [Upload, File, Promise<void>][] = [];
 
 const change = (number: number, what: Partial<Upload>): void => {
   uploads.value = uploads.value.map((one) => (one.number === number ? { ...one, ...what } : one));
@@ -37,12 +39,14 @@ const change = (number: number, what: Partial<Upload>): void => {
 
 /** Takes files. */
 export const take = (files: Iterable<File>): void => {
+  // What others added meanwhile counts, too. Whoever may not list documents may still add some.
+  const listed = fill().catch(() => {});
   for (const file of files) {
     const upload: Upload = {
       number: next++, name: file.name, about: "", sent: 0, size: file.size, state: "reading", error: "", document: "",
     };
     uploads.value = [...uploads.value, upload];
-    waiting.push([upload, file]);
+    waiting.push([upload, file, listed]);
   }
   pump();
 };
@@ -52,8 +56,8 @@ const pump = (): void => {
     const one = waiting.shift();
     if (!one) return;
     under += 1;
-    const [upload, file] = one;
-    void put(upload.number, file)
+    const [upload, file, listed] = one;
+    void put(upload.number, file, listed)
       .catch((why: unknown) => change(upload.number, { state: "failed", error: failure(why).message }))
       .finally(() => {
         under -= 1;
@@ -62,37 +66,54 @@ const pump = (): void => {
   }
 };
 
-const put = async (number: number, file: File): Promise<void> => {
+const put = async (number: number, file: File, listed: Promise<void>): Promise<void> => {
   if (file.size > LARGEST) return change(number, { state: "failed", error: "is larger than 256 MiB" });
-  const content = new Uint8Array(await file.arrayBuffer());
+  const read = await file.arrayBuffer();
+  const content = new Uint8Array(read);
   const looked = await look(file.name, content);
   if ("refused" in looked) return change(number, { state: "failed", error: looked.refused });
   const { kind, title } = looked;
   change(number, { about: `“${title}”, ${kindName(kind)}`, state: "sending" });
+  const hash = await digest(read);
+  await listed;
+  const held = hash && holding(hash);
+  if (held) return found(number, held);
   const document: Json = { kind, title, comments: file.name, time: Math.floor(Date.now() / 1000), tags: [] };
-  const into = { flow: flow.value, collection: collection.value };
-  const put = content.length < WHOLE ? whole(document, into, content) : parts(number, document, into, content);
+  const put = content.length < WHOLE ? whole(document, content) : parts(number, document, content);
   const [id, run] = await put;
   change(number, { state: "done", sent: content.length, document: id });
   added(id, run);
 };
 
+/** The library has this content: it is processed where it was not yet. */
+const found = async (number: number, id: string): Promise<void> => {
+  const known = current(id);
+  const run = known ?? (await process(id));
+  change(number, { state: known ? "there" : "done", document: id });
+  added(id, run);
+};
+
+/** The SHA-256 in hexadecimal digits. Browsers compute it on secure pages only; elsewhere it is empty. */
+const digest = async (content: ArrayBuffer): Promise<string> => {
+  if (!isSecureContext) return "";
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
+  return [...hash].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+};
+
 /** Ids of a document and of its processing. */
 type Put = Promise<[string, string]>;
 
-const runOf = (answer: Json): string => text(list(answer, "processing-metadatas")[0], "id");
-
-const whole = async (document: Json, into: Json, content: Uint8Array): Put => {
+const whole = async (document: Json, content: Uint8Array): Put => {
   const answer = await librarian({
     operation: "load-document",
     "document-metadata": document,
     content: encoded(content),
-    "processing-metadata": into,
+    "processing-metadata": { flow: flow.value, collection: collection.value },
   });
-  return [text(answer, "document-id"), runOf(answer)];
+  return [text(answer, "document-id"), text(list(answer, "processing-metadatas")[0], "id")];
 };
 
-const parts = async (number: number, document: Json, into: Json, content: Uint8Array): Put => {
+const parts = async (number: number, document: Json, content: Uint8Array): Put => {
   const id = `urn:document:${uuid()}`;
   const begun = await librarian({
     operation: "begin-upload",
@@ -114,19 +135,11 @@ const parts = async (number: number, document: Json, into: Json, content: Uint8A
     void librarian({ operation: "abort-upload", "upload-id": upload }).catch(() => {});
     throw why;
   }
-  const processing = { id: `urn:processing:${uuid()}`, "document-id": id, time: document.time, tags: [], ...into };
-  const answer = await librarian({ operation: "add-processing", "processing-metadata": processing });
-  return [id, runOf(answer)];
+  return [id, await process(id)];
 };
 
 const encoded = (bytes: Uint8Array): string => {
   let text = "";
   for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
   return btoa(text);
-};
-
-/** A random id; `crypto.randomUUID` is there on secure pages only. */
-const uuid = (): string => {
-  const hex = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 };

@@ -13,7 +13,7 @@ pub const NANO: f64 = 1e-9;
 pub struct Cost {
     /// Billionths of a dollar.
     pub nanodollars: u64,
-    /// The provider said it.
+    /// The provider reported it.
     pub upstream: u64,
     /// By a price.
     pub table: u64,

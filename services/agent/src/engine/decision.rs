@@ -115,7 +115,7 @@ pub enum Taken {
     },
     /// Nothing that can be read, also when asked again.
     Unreadable {
-        /// Why, as the model is told.
+        /// Why, for the model.
         detail: String,
     },
 }
@@ -152,7 +152,7 @@ pub struct Compacted {
     pub usage: Usage,
     /// How often the model was asked for it.
     pub calls: u64,
-    /// How often the model had said by then that it was shown too much.
+    /// How often the prompt had been too long for the model by then.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub recoveries: i64,
     /// Of the steps that it stands for those that came with the question, and that no summary before stood for: no row of the
@@ -333,7 +333,7 @@ fn json_text(arguments: &Map<String, Value>) -> String {
 pub struct Observation {
     /// Text for the asker and the library.
     pub text: String,
-    /// What the failure said, if it failed.
+    /// The message of the failure, if it failed.
     pub error: Option<String>,
     /// State after the tool.
     pub state: String,

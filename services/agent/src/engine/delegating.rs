@@ -26,10 +26,10 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// What is said of a caller that is as deep as it may be.
+/// Refuses a call that would be too deep.
 ///
 /// # Errors
-/// It is.
+/// The caller is as deep as it may be.
 pub fn check_depth(run: &AgentRun, hops: i64, most: u32) -> Result<(), String> {
     match run.delegate_depth + hops > i64::from(most) {
         true => Err(format!("delegation depth limit ({most}) reached")),

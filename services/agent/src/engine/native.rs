@@ -9,7 +9,7 @@ use super::prompt::Terms;
 /// Longest name of a tool that all of these APIs take.
 const NAME: usize = 64;
 
-/// A tool, as the prompt is told of it.
+/// A tool as the prompt describes it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Offer {

@@ -42,7 +42,7 @@ pub struct Route {
     pub pattern: String,
     /// The type of the task; empty: none is configured.
     pub task_type: String,
-    /// What the type tells the model of its field.
+    /// Instructions of the type for the model.
     pub framing: String,
     /// Input tokens of the choice.
     pub in_token: i64,
@@ -237,7 +237,7 @@ impl Router {
         }
     }
 
-    /// What a type tells the model of its field.
+    /// Instructions of a type for the model.
     pub fn framing(&self, task_type: &str) -> &str {
         let kind = self.task_types.get(task_type);
         kind.map_or("", |kind| kind.framing.trim())

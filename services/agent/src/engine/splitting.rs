@@ -90,7 +90,7 @@ pub fn whole(run: &AgentRun) -> &str {
         .map_or("", String::as_str)
 }
 
-/// What was found, as the run keeps it: in the order of the goals, whoever was done first, so that the model is asked the same.
+/// What was found, as the run keeps it: in the order of the goals and not of their ends, so that the prompt is always the same.
 pub fn found(findings: &[Finding]) -> Vec<PlanStep> {
     let mut findings: Vec<&Finding> = findings.iter().collect();
     findings.sort_by_key(|finding| finding.subagent);

@@ -74,7 +74,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// Of what models said of themselves, and what that cost.
+    /// The tokens that models reported, and what they cost.
     pub fn of(usage: &Usage) -> Self {
         let count = |tokens: i64| u64::try_from(tokens).unwrap_or(0);
         Self {

@@ -1,4 +1,4 @@
-//! Parts of runs as answers: how many go in one message, and what is said where there are none.
+//! Parts of runs as answers: how many go in one message, and the error where there are none.
 
 use tg_schemas::{Error, ErrorCode};
 

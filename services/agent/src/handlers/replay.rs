@@ -13,7 +13,7 @@ use crate::run::Agent;
 use crate::run::replay::{Replayed, replay as run_again};
 use crate::store::Whose;
 
-/// Answers with the parts of a run, as it tells them again.
+/// Answers with the parts of a run as the replay streams them.
 pub(super) async fn replay(
     agent: &Agent,
     cx: &Cx,

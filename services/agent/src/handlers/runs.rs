@@ -22,7 +22,7 @@ use crate::store::{Happened, KnownRun, Replied, TasksOf, Whose};
 
 /// Runs read from the ledger at once.
 const STRIDE: usize = 512;
-/// A run that is cancelled has so long to end before it is told what had happened in it.
+/// How long a cancel waits for the run to end before it reports what had happened in it.
 const CANCEL: Duration = Duration::from_secs(2);
 /// Who waits for news looks at the ledger so often: the run may go on elsewhere.
 const LOOK: Duration = Duration::from_secs(2);
@@ -270,7 +270,7 @@ impl Runs {
         Ok(AgentRunsResponse::default())
     }
 
-    /// What a run tells from a part on, to its end.
+    /// Streams the parts of a run from a number on, to its end.
     async fn read(
         &self,
         cx: &Cx,

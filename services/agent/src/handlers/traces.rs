@@ -24,7 +24,7 @@ const KEPT: Duration = Duration::from_secs(34 * 24 * 3600);
 const STRIDE: usize = 512;
 /// Times that a head is made again because another was kept meanwhile.
 const TRIES: usize = 8;
-/// Most keys that signed before: all are told to whoever verifies.
+/// Most earlier keys in an answer: a verifier gets all of them.
 const MOST_KEYS: usize = 256;
 
 /// Serves `traces` of `agent-manager`.

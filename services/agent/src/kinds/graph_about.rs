@@ -15,9 +15,9 @@ use crate::error::AgentError;
 
 /// Names looked at.
 const CANDIDATES: usize = 200;
-/// Things told about.
+/// Most things that a result describes.
 const THINGS: usize = 3;
-/// Facts told of all things together, unless asked otherwise.
+/// Facts of all things together in a result, unless the call asks for another number.
 const FACTS: usize = 50;
 const MOST_FACTS: usize = 500;
 /// Further names mentioned.

@@ -21,7 +21,7 @@ const FETCH: Duration = Duration::from_secs(10);
 /// What stands above the sentences in what the tool returns.
 const READ_FROM: &str = "Read from:";
 
-/// A fact that is told.
+/// A fact in the result.
 #[derive(Clone)]
 pub(super) struct Fact {
     /// As it stands in the graph.

@@ -109,7 +109,7 @@ impl CliAgent {
         workspaces.is_none_or(|all| all.iter().any(|one| one == workspace))
     }
 
-    /// What a run is told of it that may give it work: it is never waited for.
+    /// The definition that runs see which may give it work: they never wait for it.
     fn definition(&self) -> Definition {
         Definition {
             name: self.name.clone(),
@@ -238,7 +238,7 @@ impl CliAgents {
         Self(listed.collect())
     }
 
-    /// What runs of a workspace are told of those that they may give work to.
+    /// The definitions of the programs that runs of a workspace may give work to.
     pub(crate) fn definitions(&self, workspace: &str) -> Vec<(String, Definition)> {
         let own = self.0.iter().filter(|(_, one)| one.is_for(workspace));
         own.map(|(id, one)| (id.clone(), one.definition()))

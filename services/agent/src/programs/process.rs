@@ -1,4 +1,4 @@
-//! A program that runs, in a process group of its own: whoever lets go of it ends it, with all that it started.
+//! A program that runs, in a process group of its own: dropping it ends the whole group.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};

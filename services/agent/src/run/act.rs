@@ -262,7 +262,7 @@ impl StepExecution {
         next
     }
 
-    /// What the model is told of its choice.
+    /// What came of the choice, for the model.
     async fn observe(
         &mut self,
         tools: &ToolSet,
@@ -501,7 +501,7 @@ impl StepExecution {
         Ok(seen)
     }
 
-    /// What comes of a call is noted, of a run that is recorded.
+    /// Notes the outcome of a call, if the run is recorded.
     pub(super) fn note_tool(
         &mut self,
         tool: &Tool,

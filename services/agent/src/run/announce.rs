@@ -37,7 +37,7 @@ pub(super) struct Parent<'a> {
     pub(super) agent: &'a str,
 }
 
-/// Tells it.
+/// Announces what came of a task.
 pub(super) async fn announce(
     agent: &Agent,
     cx: &Cx,
@@ -68,7 +68,7 @@ pub(super) async fn announce(
     }
 }
 
-/// Tells a session something that nobody asked for just now: it stands there before anybody hears of it.
+/// Announces a result in a session. The session keeps it before the notice is sent.
 async fn tell(cx: &Cx, parent: Parent<'_>, (text, notification): (String, String)) {
     let Some(workspace) = &cx.scope.workspace else {
         return;
@@ -93,7 +93,7 @@ async fn tell(cx: &Cx, parent: Parent<'_>, (text, notification): (String, String
     notify(cx, workspace, &notice).await;
 }
 
-/// Tells a session how far its work is. No session keeps that: what comes of the work is announced.
+/// Notifies a session of progress. No session keeps that: the result is announced.
 pub(super) async fn report(cx: &Cx, parent: Parent<'_>, text: &str) {
     let Some(workspace) = &cx.scope.workspace else {
         return;
@@ -137,7 +137,7 @@ async fn through_main(
     None
 }
 
-/// What the main agent is told.
+/// The notification for the main agent.
 fn notification(agent: &str, came: &Result<String, String>) -> String {
     match came {
         Ok(text) if text.trim().is_empty() => {
@@ -151,7 +151,7 @@ fn notification(agent: &str, came: &Result<String, String>) -> String {
     }
 }
 
-/// What the session is told without a main agent.
+/// The text for the session where no main agent words it.
 fn raw(agent: &str, came: &Result<String, String>) -> String {
     let text = match came {
         Ok(text) if text.trim().is_empty() => "The task finished without output.".to_owned(),

@@ -1,28 +1,28 @@
-//! How often models were asked in a step, and what that took.
+//! Calls of models in a step: their number, and the tokens that they used.
 
 use crate::engine::decision::Usage;
 use crate::store::Decided;
 
-/// How often models were asked in a step. Each time is reserved by itself; who takes the step up again counts from the
-/// beginning, so that nothing is reserved or counted twice.
+/// Calls of models in a step. Each call has a reservation of its own. A process that takes the step up again counts from the
+/// beginning, so no call is reserved or counted twice.
 #[derive(Debug, Default)]
 pub(super) struct Asks {
     pub(super) models: u32,
     pub(super) summaries: u32,
-    /// What the last time took that is not counted.
+    /// Use of the last call, until it is counted.
     pub(super) last: Usage,
-    /// What all of them took.
+    /// Use of all calls.
     pub(super) total: Usage,
-    /// From which on several calls of tools are not made, and why.
+    /// The first of several calls of tools that is not made, and why; neither are those after it.
     pub(super) refused: Option<(u32, String)>,
-    /// What was said of the tool that was chosen when the decision was committed, until it is about to be called.
+    /// Whether the budgets had room for the chosen tool when the decision was committed. Taken when the tool is about to be called.
     pub(super) reserved: Option<Decided>,
-    /// The step before reserved the first time, and not for long.
+    /// The step before reserved the first call, for a short time only.
     pub(super) ahead: bool,
 }
 
 impl Asks {
-    /// What a call took.
+    /// Adds the use of a call.
     pub(super) fn took(&mut self, used: &Usage) {
         self.last.add(used);
         self.total.add(used);

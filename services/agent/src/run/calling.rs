@@ -21,7 +21,7 @@ use crate::error::Stop;
 use crate::kinds::{self, Arguments, Call, Output};
 use crate::prices;
 
-/// What the model is told of a call that a process had begun that died.
+/// The error for the model of a call that a process had begun that died.
 pub(super) const UNKNOWN: &str =
     "the outcome of this call is unknown: it was interrupted and may have taken effect";
 
@@ -47,7 +47,7 @@ pub(super) struct Calling {
     /// The flow has a hook.
     pub(super) hooked: bool,
     records: bool,
-    /// What was heard and is to be noted.
+    /// Inputs that the step is to note.
     notes: Vec<Entry>,
     span: Span,
 }
@@ -89,7 +89,7 @@ impl StepExecution {
         }
     }
 
-    /// What was heard of a call is the step's.
+    /// Notes the inputs of a call as those of the step.
     pub(super) fn take_notes(&mut self, call: &mut Calling) -> Result<(), Stop> {
         let notes = std::mem::take(&mut call.notes);
         notes.iter().try_for_each(|entry| self.note(entry))
@@ -97,7 +97,7 @@ impl StepExecution {
 }
 
 impl Calling {
-    /// The same whoever makes the call.
+    /// The key of the call, the same in each process that makes it.
     pub(super) fn key(&self) -> String {
         match self.nth {
             0 => format!("{}/{}", self.run, self.step),

@@ -43,7 +43,7 @@ impl Work for One {
 struct Tasks {
     step: u32,
     graph: Graph,
-    /// How long one may take for which nothing is said.
+    /// How long a task may take that names no time.
     usual: Duration,
     /// They wait for slots: those that a task calls in its turn go on in its own.
     slots: bool,

@@ -69,7 +69,7 @@ pub(super) struct StepExecution {
     pub(super) detach: bool,
     /// Detached, and nobody takes the answer.
     pub(super) unheard: bool,
-    /// Its record, without which nothing is kept or said.
+    /// Its record. Before that is durable, the step keeps and sends nothing.
     recorded: Recorded,
     /// Said as soon as there is one.
     unsent: Vec<AgentResponse>,
@@ -86,19 +86,19 @@ pub(super) struct StepExecution {
     pub(super) seen: Option<Observation>,
     /// How often models were asked in it.
     pub(super) asks: Asks,
-    /// What is remembered of what it tells.
+    /// What is kept of the parts that it streams.
     pub(super) telling: Telling,
     /// Ends with the step.
     pub(super) span: Span,
     /// What servers of tools say that they have.
     pub(super) listed: Arc<Rows>,
-    /// What was heard and is to be kept, of a run that is recorded.
+    /// Inputs that the ledger is to keep, if the run is recorded.
     pub(super) notes: Vec<Noted>,
     /// Nothing of it is kept any more.
     pub(super) unrecorded: bool,
     /// In place of the outside, of a run that is replayed.
     pub(super) playback: Option<Arc<Playback>>,
-    /// What subagents of a replayed step say, until it is told in the order that was recorded.
+    /// Parts of subagents of a replayed step, until they are sent in the recorded order.
     pub(super) held: Vec<AgentResponse>,
 }
 
@@ -466,7 +466,7 @@ impl StepExecution {
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
 
-    /// The fault as the run ends with it: whoever is gone or late is the reason, not what failed by it.
+    /// The error that the run ends with. A cancel or a passed deadline is the reason, and not what failed because of it.
     pub(super) fn ending(&self, error: &Error) -> Stop {
         late::ending(&self.cx, error)
     }
@@ -551,7 +551,7 @@ impl StepExecution {
         self.send_all(chunks).await
     }
 
-    /// Whether somebody takes what is said, or may join the run later.
+    /// Whether somebody reads the parts, or may join the run later.
     pub(super) fn is_heard(&self) -> bool {
         !self.unheard || self.telling.is_kept()
     }

@@ -40,7 +40,7 @@ use crate::store::{Asked, Began, Piece, PieceKind, Told};
 pub(super) const WAITING: usize = 64;
 /// Of the time that is left, this part is for subagents; the rest is for the answer from what they found.
 const SHARE: (u32, u32) = (3, 4);
-/// How long subagents that are told to stop may take for it.
+/// How long subagents may take to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What came of a subagent, by its number.
@@ -52,7 +52,7 @@ type Going = FuturesUnordered<BoxFuture<'static, Done>>;
 pub(super) struct Task {
     /// Names it among those of its parent.
     pub(super) number: u32,
-    /// What it is told.
+    /// Its message.
     pub(super) goal: String,
     /// The agent that it is, how many hops from its parent, and what called it.
     pub(super) agent: Option<(String, Definition, i64)>,
@@ -235,13 +235,13 @@ impl StepExecution {
             .await
     }
 
-    /// How far work is, as the asker is told.
+    /// A report of progress for the caller.
     pub(super) fn progress(&self, done: usize, text: &str) -> AgentResponse {
         let message = format!("{}/progress/{done}", self.phase.caller(&self.id, self.step));
         chunks::thought(message, text, true)
     }
 
-    /// Says again what was passed on before another process took the step up.
+    /// Sends the parts again that were passed on before another process took the step up.
     pub(super) async fn retell(&mut self) -> Result<(), Stop> {
         let said = self.ledger().await?.said(&self.run.run, self.step).await?;
         let parts = said.iter().filter(|piece| piece.kind == PieceKind::Part);

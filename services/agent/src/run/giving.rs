@@ -1,4 +1,4 @@
-//! What else the tool `delegate` does: gives work that is not waited for, and tells, ends or steers what was given. None of it is done
+//! What else the tool `delegate` does: it gives work without waiting, and lists, cancels or steers tasks. None of it is done
 //! twice: ids follow from the step.
 
 use tg_mesh::clock;
@@ -19,7 +19,7 @@ use crate::store::{Opened, TaskRow, TaskStatus, TasksOf};
 
 /// What kind of task it is.
 const DELEGATE: &str = "delegate";
-/// Digits by which a list names a task, the fewest that may name one, and those that are told of a new one.
+/// Digits by which a list names a task (also the fewest that may name one), and those of a new task's id in the answer.
 const LISTED: usize = 8;
 const GIVEN: usize = 16;
 /// Longest part of a message in a list, in characters.
@@ -29,7 +29,7 @@ const MOST: usize = 100;
 /// Tasks of a session that are read.
 const READ: usize = 1000;
 
-/// What a call says: text for the model, or what is wrong with it.
+/// The result of a call: text for the model, or what is wrong with the call.
 pub(super) type Said = Result<Result<String, String>, Stop>;
 
 fn shown(text: &str, most: usize) -> String {
@@ -327,7 +327,7 @@ impl StepExecution {
         Ok(window)
     }
 
-    /// Keeps what was said in a session.
+    /// Keeps a turn in a session.
     pub(super) async fn keep_turn(
         &self,
         session: &SessionId,
@@ -362,7 +362,7 @@ impl StepExecution {
     }
 }
 
-/// What a model is told of a fault of its call.
+/// A fault of a call, as the model reads it.
 pub(super) fn refused(fault: impl Into<String>) -> Observation {
     let fault = fault.into();
     Observation {
@@ -396,7 +396,7 @@ fn remember(one: &mut Definition, turns: &[Turn]) {
     add(one, &earlier(turns));
 }
 
-/// An agent is told this, too.
+/// Adds to the instructions of an agent.
 fn add(one: &mut Definition, text: &str) {
     if !text.is_empty() {
         one.framing = format!("{}\n\n{text}", one.framing).trim().to_owned();

@@ -21,6 +21,7 @@ use crate::engine::decision::Finding;
 use crate::engine::delegating::graph::{Graph, Node};
 use crate::engine::delegating::{Roster, as_defined, session};
 use crate::engine::toolset::Tool;
+use crate::error::AgentError;
 use crate::kinds::Arguments;
 
 /// What kind of task it is.
@@ -136,14 +137,17 @@ async fn one(
     (at, finding)
 }
 
-/// Has the agent of a task do it, as soon as there is a place.
+/// Has the agent of a task do it, as soon as there is a place. The graph's time bounds the wait, too.
 async fn done(
     agent: &Arc<Agent>,
     mut cx: Cx,
     given: &Given,
     (at, node, goal): (usize, &Node, &str),
 ) -> Result<Finding, String> {
-    let _place = place(agent, &cx).await?;
+    let _place = tokio::select! {
+        place = place(agent, &cx) => place?,
+        () = cx.deadline.reached() => return Err(AgentError::Timeout.to_string()),
+    };
     let limit = node.timeout_seconds;
     let end = limit.map(|seconds| Deadline::after(Duration::from_secs(seconds)));
     cx.deadline = end.map_or(cx.deadline, |end| end.min(cx.deadline));

@@ -1,5 +1,5 @@
-//! What the guards of the loop say of a step. It is committed with the decision or the observation that it is of: whoever
-//! takes the step up says the same.
+//! The findings of the guards of the loop in a step. Each is committed with the decision or the observation that it is about, so
+//! each process that takes the step up has the same.
 
 use tg_schemas::msg::AgentRun;
 
@@ -90,7 +90,7 @@ impl StepExecution {
         toolset::find(&available, &decision.action_name()).is_some_and(|tool| tool.poll)
     }
 
-    /// Has the guards say what they think of calls that are about to be made. One that has the run stopped has none of them made.
+    /// Checks calls that are about to be made. If a guard stops the run, none of them is made.
     pub(super) fn guard_decision(&self, tools: &ToolSet, decision: &mut Decision) {
         if !self.phase.is_react() {
             // A plan has an end of its own.
@@ -149,7 +149,7 @@ impl StepExecution {
         count(guard, guard.rung);
     }
 
-    /// What they say of what it returned; the model reads it with that.
+    /// Checks what a call returned. The model reads a warning behind the result.
     pub(super) fn guard_result(
         &self,
         tools: &ToolSet,

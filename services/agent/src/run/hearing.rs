@@ -37,7 +37,7 @@ impl From<Stop> for Unheard {
     }
 }
 
-/// A reply while it is heard.
+/// A reply while it arrives.
 pub(super) enum Hearing {
     Model {
         pieces: Pieces,

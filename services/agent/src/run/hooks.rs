@@ -20,7 +20,7 @@ const BEFORE: &str = "before";
 const AFTER: &str = "after";
 
 impl Calling {
-    /// Asks the flow's hook before a tool is used. The arguments to use it with, or what the model is told instead.
+    /// Asks the flow's hook before a tool is used. Returns the arguments to use, or the refusal for the model.
     pub(super) async fn before_use(
         &mut self,
         tool: &Tool,

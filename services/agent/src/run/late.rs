@@ -6,7 +6,7 @@ use tg_schemas::Error;
 use crate::engine::decision::Ending;
 use crate::error::{AgentError, Stop};
 
-/// The fault as the run ends with it: whoever is gone or late is the reason, not what failed by it.
+/// The error that the run ends with. A cancel or a passed deadline is the reason, and not what failed because of it.
 pub(super) fn ending(cx: &Cx, error: &Error) -> Stop {
     Stop::End(if cx.cancel.is_cancelled() {
         Ending::from_error(&AgentError::Cancelled.into())

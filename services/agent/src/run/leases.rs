@@ -26,7 +26,7 @@ type Key = (Arc<str>, u32);
 /// See the module.
 pub(crate) struct StepLeases {
     state: Mutex<State>,
-    /// An asker said where it stands.
+    /// A caller reported its position.
     told: Notify,
     room: Arc<Semaphore>,
 }

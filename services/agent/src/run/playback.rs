@@ -35,7 +35,7 @@ pub(super) struct Exchange {
     pub(super) replied: Option<Replied>,
 }
 
-/// What was heard in a step.
+/// The inputs of a step.
 #[derive(Debug, Clone, Default)]
 struct Heard {
     /// By each process that took it.
@@ -45,7 +45,7 @@ struct Heard {
     passed: Vec<(String, String)>,
 }
 
-/// What was heard of a call.
+/// The inputs of a call.
 #[derive(Debug, Clone, Default)]
 struct OfCall {
     polled: Option<u64>,
@@ -125,7 +125,7 @@ pub(super) enum ReplayError {
     Ends,
 }
 
-/// What the replayed run tells.
+/// What the replayed run streams.
 #[derive(Default)]
 struct Telling {
     parts: Vec<AgentResponse>,
@@ -136,7 +136,7 @@ struct Telling {
     fault: Option<ReplayError>,
 }
 
-/// What was heard, by run and step.
+/// Inputs by run and step.
 #[derive(Default)]
 struct All(BTreeMap<(String, u32), Heard>);
 
@@ -451,7 +451,7 @@ impl Playback {
         self.telling.lock().fault.take()
     }
 
-    /// All that was told.
+    /// All parts that were streamed.
     pub(super) fn told(&self) -> Vec<AgentResponse> {
         std::mem::take(&mut self.telling.lock().parts)
     }

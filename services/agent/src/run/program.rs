@@ -22,11 +22,11 @@ pub(super) struct Given<'a> {
     pub(super) session: &'a str,
     /// Somebody may come back to that.
     pub(super) lasts: bool,
-    /// What it is told.
+    /// Its message.
     pub(super) message: &'a str,
 }
 
-/// What the program answers; the inner error is what went wrong with it, for whoever gave the work.
+/// The answer of the program; the inner error is its failure, for the caller.
 pub(super) async fn ask(
     agent: &Arc<Agent>,
     cx: &Cx,

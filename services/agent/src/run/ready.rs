@@ -9,7 +9,7 @@ use crate::kinds::Arguments;
 
 /// A call before it is made.
 pub(super) enum Prepared<'a> {
-    /// It is not made, and this is what the model is told.
+    /// It is not made; the model reads this instead.
     Known(Observation),
     /// It can be made.
     Ready(Ready<'a>),

@@ -1,5 +1,5 @@
-//! A recorded run: what it hears of the outside goes to the ledger before anything follows from it, so that it can be replayed
-//! to where it came, whatever became of the process.
+//! A recorded run: the ledger keeps each input from outside before the run acts on it. So the run can be replayed up to its last
+//! step, also after its process died.
 
 use serde_json::Value;
 use tg_mesh::clock;
@@ -11,17 +11,17 @@ use crate::engine::splitting;
 use crate::error::{AgentError, Stop};
 use crate::store::{Added, Noted};
 
-/// Bytes of one record at most; of a run that hears more nothing is kept.
+/// Bytes of one record at most. A longer record is deleted.
 pub(crate) const LARGEST: u64 = 8 << 20;
 
 impl StepExecution {
-    /// Whether what is heard is kept.
+    /// Whether inputs are recorded.
     pub(super) fn records(&self) -> bool {
         let kept = self.agent.options.records_mb > 0 && !self.unrecorded;
         self.run.record && kept && self.playback.is_none()
     }
 
-    /// Notes something that was heard; it is kept with the next that has to be.
+    /// Notes an input. The ledger keeps it with the next commit that the step waits for.
     pub(super) fn note(&mut self, entry: &Entry) -> Result<(), Stop> {
         self.note_as(None, entry)
     }
@@ -40,7 +40,7 @@ impl StepExecution {
         Ok(())
     }
 
-    /// The step begins, or is taken up again: by what it goes.
+    /// Notes the configuration that the step uses when it begins, or when a process takes it up again.
     pub(super) fn note_begin(&mut self) -> Result<(), Stop> {
         if !self.records() {
             return Ok(());
@@ -67,7 +67,7 @@ impl StepExecution {
         self.note(&Entry::Step(around))
     }
 
-    /// Keeps what was noted.
+    /// Writes the noted inputs to the ledger.
     pub(super) async fn keep_notes(&mut self) -> Result<(), Stop> {
         if self.notes.is_empty() {
             return Ok(());
@@ -84,7 +84,10 @@ impl StepExecution {
         let ledger = self.ledger().await?;
         let key = self.key();
         if !ledger.keep_record(&key, added, clock::millis()).await? {
-            tracing::warn!(run = self.run.run, "what a run hears is kept no more");
+            tracing::warn!(
+                run = self.run.run,
+                "the run is not recorded any more: its record is too large"
+            );
             self.unrecorded = true;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Whether the record of a step is durable. One that is begun while its record is on its way may think, but neither
-//! keep nor say anything before: what was kept or said and has no record would never be gone on with.
+//! Whether the record of a step is durable. A step that begins before that may ask its model, and neither keeps nor sends
+//! anything until the record is there: no process could go on with a step that has no record.
 
 use tokio::sync::oneshot;
 

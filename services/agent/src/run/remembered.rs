@@ -1,4 +1,4 @@
-//! What a step streams is remembered, for whoever joins the run later.
+//! Keeps the parts that a step streams, for clients that join the run later.
 
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::TaskKind;
@@ -12,7 +12,7 @@ use crate::error::Stop;
 use crate::store::{KnownRun, Piece, PieceKind, Told};
 
 impl StepExecution {
-    /// What is told is remembered, if it is known who asked.
+    /// Keeps the streamed parts, if the caller is known.
     pub(super) fn remembered(mut self, telling: Telling, asker: Option<KnownRun>) -> Self {
         self.telling = telling;
         let known = self.cx.headers.user_id.as_deref();
@@ -90,7 +90,7 @@ impl StepExecution {
         }
     }
 
-    /// The ledger has what was told.
+    /// The ledger has the streamed parts.
     pub(super) fn kept(&self, told_until: u64) {
         if let Some(transcript) = &self.telling.transcript {
             transcript.kept(told_until);
@@ -125,7 +125,7 @@ impl StepExecution {
         self.deliver(parts.split_off(known), written).await
     }
 
-    /// What was told of the step before another process took it up.
+    /// The parts that the step had streamed before another process took it up.
     pub(super) fn known(&self) -> Vec<AgentResponse> {
         let mut parts: Vec<_> = match self.step {
             1 => {

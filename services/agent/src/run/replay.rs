@@ -18,7 +18,7 @@ use crate::error::{AgentError, Stop};
 use crate::options::Options;
 use crate::store::Record;
 
-/// What a replayed run told, and why it went no further.
+/// The parts of a replayed run, and why it went no further.
 pub(crate) struct Replayed {
     pub(crate) parts: Vec<AgentResponse>,
     pub(crate) end: Result<(), Error>,

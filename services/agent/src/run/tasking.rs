@@ -24,13 +24,13 @@ use crate::error::{AgentError, Stop};
 use crate::sessions::{SessionId, Turn};
 use crate::store::{Asked, Began, Caller, TaskEnd, TaskRow, TaskStatus};
 
-/// Longest part of what an agent is told that is kept of a task, in characters.
+/// Longest part of a task's message that is kept, in characters.
 pub(super) const PREVIEW: usize = 200;
 /// The same of its result, and of its error.
 const KEPT: usize = 2000;
 /// How often what is too old goes.
 const PRUNE: Duration = Duration::from_secs(300);
-/// How long a run may take to end that is told to.
+/// How long a cancelled run may take to end.
 pub(super) const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A task as it was given.
@@ -199,7 +199,7 @@ pub(super) async fn place<'a>(agent: &'a Agent, cx: &Cx) -> Result<SemaphorePerm
     place.map_err(|_| AgentError::Stopping.to_string())
 }
 
-/// Takes the run of a task to its end. What it says on the way nobody hears.
+/// Takes the run of a task to its end. Its parts are dropped.
 pub(super) async fn walked(agent: &Arc<Agent>, cx: Cx, run: AgentRun) -> Result<Finding, String> {
     let (mesh, deadline) = (cx.mesh.clone(), cx.deadline);
     let own = agent.clone();
@@ -244,7 +244,7 @@ pub(super) async fn started(agent: &Agent, row: &TaskRow) -> Result<(), String> 
     }
 }
 
-/// Keeps what was said in a session that somebody may come back to.
+/// Keeps the turn in a session that somebody may come back to.
 async fn keep(
     agent: &Agent,
     given: &Given,

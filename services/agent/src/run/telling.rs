@@ -1,17 +1,17 @@
-//! What a step knows of who may join its run.
+//! The state of a step's stream: who reads it, and who may join the run.
 
 use std::sync::Arc;
 
 use super::transcript::Transcript;
 use crate::store::KnownRun;
 
-/// What a step knows of who may join its run.
+/// The state of a step's stream.
 #[derive(Default)]
 pub(super) struct Telling {
     /// Number of the next part.
     pub(super) at: u64,
     pub(super) transcript: Option<Arc<Transcript>>,
-    /// Who asked for the run, where it goes on without them for some time only.
+    /// The caller of the run, where the run goes on without them for a limited time.
     pub(super) waits: Option<KnownRun>,
     /// Parts that were noted before this process took the step up: the number of the step's first one, and that of the first one
     /// that the asker lacks.

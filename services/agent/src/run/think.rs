@@ -39,7 +39,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// A thought that is said at once.
+    /// A thought that is sent as a whole.
     pub(super) fn whole(thought: String) -> Self {
         Self {
             thought: vec![thought],
@@ -84,7 +84,7 @@ impl Shown {
     }
 }
 
-/// A text that was said before.
+/// A text that was sent before.
 #[derive(Default)]
 struct Said {
     text: String,
@@ -132,7 +132,7 @@ impl StepExecution {
         Ok(decision)
     }
 
-    /// The model's decision; after replies that cannot be read it is told why and asked again.
+    /// The model's decision. After an unreadable reply it is asked again, with the reason.
     async fn think_of(&mut self, view: &mut View, tools: &ToolSet) -> Result<Decision, Stop> {
         let available = tools.available(&self.run);
         let mut shown = Shown::before(std::mem::take(&mut self.heard));

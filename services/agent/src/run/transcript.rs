@@ -189,7 +189,7 @@ impl Transcript {
         changed
     }
 
-    /// A step begins, whose next part has this number: what it told before is told again.
+    /// A step begins, whose next part has this number. Its earlier parts are streamed again.
     pub(crate) fn begin(self: &Arc<Self>, at: u64) {
         self.change(|state| {
             state.begun = true;
@@ -205,7 +205,7 @@ impl Transcript {
         });
     }
 
-    /// Parts were told, the first of them with this number.
+    /// Parts were streamed, the first of them with this number.
     pub(crate) fn add(self: &Arc<Self>, first: u64, parts: Vec<String>) {
         let came = self.rooms.come(parts.len());
         self.change(|state| {

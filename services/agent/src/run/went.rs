@@ -5,7 +5,7 @@ use tokio::sync::mpsc;
 
 use crate::engine::decision::Finding;
 
-/// Where the parts go that a subagent's run is told by.
+/// Passes the parts of a subagent's run to its parent.
 pub(super) type Relay = mpsc::Sender<Vec<AgentResponse>>;
 
 /// What came of a step.

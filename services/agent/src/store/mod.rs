@@ -147,7 +147,7 @@ pub struct Happened {
     pub calls: Vec<ToolCall>,
     /// Tokens that its model was sent.
     pub in_token: i64,
-    /// Tokens that it said.
+    /// Tokens that it wrote.
     pub out_token: i64,
 }
 
@@ -171,7 +171,7 @@ pub enum PieceKind {
     ThoughtEnd,
     /// Of the answer.
     Answer,
-    /// A whole part that was passed on, as JSON: what subagents said in the order in which they said it.
+    /// A whole part of a subagent that was passed on, as JSON, in the order of passing on.
     Part,
 }
 
@@ -452,7 +452,7 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
         now_ms: i64,
     ) -> Result<Option<Exhausted>, StorageError>;
 
-    /// A call that was reserved ahead is under way: it is reserved until then.
+    /// A call that was reserved ahead has begun: its reservation lasts until `expires_ms` at least.
     async fn renew(&self, call: &Call, expires_ms: i64) -> Result<(), StorageError>;
 
     /// A call that was reserved ahead is not made: nothing is reserved for it, and it can be reserved and counted as if it never was.
@@ -494,7 +494,7 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
     /// Every workspace that a run is kept for, in the text form of its key.
     async fn workspaces(&self) -> Result<Vec<String>, StorageError>;
 
-    /// Purges some runs of a workspace with all that they said. `false` when none is left.
+    /// Purges some runs of a workspace with all their parts. `false` when none is left.
     async fn purge_some(&self, workspace: &str) -> Result<bool, StorageError>;
 
     /// Removes some of what is too old: of runs two days, of their ends and what they used five weeks, of other usage more than

@@ -40,12 +40,12 @@ pub struct Added {
     pub keep: u64,
 }
 
-/// What is kept to replay a run: what it heard of the outside, and what the ledger holds of its steps.
+/// What is kept to replay a run: its inputs, and the rows of its steps in the ledger.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Record {
     /// It became too large: nothing is kept of it.
     pub grown: bool,
-    /// What was heard, in order.
+    /// The inputs, in order.
     pub entries: Vec<Noted>,
     /// What is known of steps, by run and number.
     pub steps: BTreeMap<(String, u32), Facts>,
@@ -55,7 +55,7 @@ pub struct Record {
     pub subagents: BTreeMap<(String, u32), (String, String)>,
 }
 
-/// What is known of a step besides what was heard.
+/// What is known of a step besides its inputs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     /// Something was decided.

@@ -12,7 +12,7 @@ pub(crate) const KEEP_TASKS_MS: i64 = 3600 * 1000;
 pub(crate) const MOST_TASKS: i64 = 1000;
 /// Tasks of a workspace that may wait or be under way.
 pub(crate) const MOST_OPEN: i64 = 100;
-/// What is said of a task whose process is gone.
+/// The error of a task whose process is gone.
 pub(crate) const INTERRUPTED: &str = "interrupted by restart";
 
 /// How far a task is.
@@ -27,7 +27,7 @@ pub enum TaskStatus {
     Success,
     /// It is over without one.
     Failed,
-    /// It was told to end.
+    /// It was cancelled.
     Cancelled,
 }
 

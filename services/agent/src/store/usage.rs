@@ -1,4 +1,4 @@
-//! What the ledger is told of calls that use something, and what is asked of that.
+//! Calls that use something, as the ledger takes them, and the sums that it answers with.
 
 use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Budget;

@@ -96,7 +96,11 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
 
 /// Refuses a header that the endpoint would pass by, where a client relies on it: `X-On-Disconnect`.
 pub(crate) async fn check_leave(request: Request, next: Next) -> Response {
-    let checked = surface::must_not_detach(request.uri().path(), request.headers());
+    let (path, headers) = (request.uri().path(), request.headers());
+    let checked = match request.method() == Method::POST && is_of_turn(&request) {
+        true => read::must_not_say(headers, "the turn goes on when its client has left"),
+        false => surface::must_not_detach(path, headers),
+    };
     match checked {
         Ok(()) => next.run(request).await,
         Err(error) => refused(&request, error),
@@ -132,6 +136,11 @@ fn is_upgrade(request: &Request) -> bool {
 /// Whether it asks for what was built into the program, to which anybody may link.
 fn is_of_page(request: &Request) -> bool {
     pattern(request).is_some_and(paths::is_of_page)
+}
+
+/// Whether it sends a message whose turn goes on without its client.
+fn is_of_turn(request: &Request) -> bool {
+    pattern(request).is_some_and(paths::is_of_turn)
 }
 
 fn pattern(request: &Request) -> Option<&str> {

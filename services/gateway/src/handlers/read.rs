@@ -260,11 +260,11 @@ fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue
     }
 }
 
-/// Refuses the header, whatever it says, for endpoints where a field of the body says it.
-pub(super) fn must_not_say(headers: &HeaderMap) -> Result<(), RequestError> {
+/// Refuses the header, whatever it says, for endpoints where it decides nothing, and says why.
+pub(super) fn must_not_say(headers: &HeaderMap, why: &str) -> Result<(), RequestError> {
     if headers.contains_key(ON_DISCONNECT) {
-        let why = "must be left out at this endpoint: a run has the field on_disconnect";
-        return Err(fault(ON_DISCONNECT, why).into());
+        let why = format!("must be left out at this endpoint: {why}");
+        return Err(fault(ON_DISCONNECT, &why).into());
     }
     must_not_detach(headers)
 }
@@ -414,8 +414,8 @@ mod tests {
         assert_eq!(leave(&headers), Ok(Leave::Cancel));
         assert_eq!(must_not_detach(&headers), Ok(()));
         assert_eq!(must_not_detach(&HeaderMap::new()), Ok(()));
-        assert!(must_not_say(&headers).is_err());
-        assert_eq!(must_not_say(&HeaderMap::new()), Ok(()));
+        assert!(must_not_say(&headers, "why").is_err());
+        assert_eq!(must_not_say(&HeaderMap::new(), "why"), Ok(()));
         // The first of two says nothing of what the client means.
         headers.append("x-on-disconnect", HeaderValue::from_static("detach"));
         assert!(leave(&headers).is_err() && must_not_detach(&headers).is_err());
@@ -423,7 +423,7 @@ mod tests {
         for word in ["false", "true"] {
             headers.append("x-detach", HeaderValue::from_static(word));
         }
-        assert!(leave(&headers).is_err() && must_not_say(&headers).is_err());
+        assert!(leave(&headers).is_err() && must_not_say(&headers, "why").is_err());
     }
 
     #[test]

@@ -81,7 +81,9 @@ pub(super) fn refused(path: &str, error: RequestError, id: &str) -> Response {
 pub(super) fn must_not_detach(path: &str, headers: &HeaderMap) -> Result<(), RequestError> {
     match of(path) {
         // A run goes on there unless its body says otherwise: no word of the header would be honoured.
-        Some(Surface::Langgraph) => read::must_not_say(headers),
+        Some(Surface::Langgraph) => {
+            read::must_not_say(headers, "a run has the field on_disconnect")
+        }
         Some(_) => read::must_not_detach(headers),
         None => Ok(()),
     }

@@ -19,8 +19,8 @@ use crate::world::World;
 
 const AGENT: &str = "/api/v1/flow/default/service/agent";
 
-/// An agent with the runs `r`, which is over, `away`, whose agent goes away at every second part, `gap`, of which parts are
-/// not kept, and `hang`, which tells no more than its first part.
+/// An agent with the runs `r`, which is over, `away`, whose agent goes away at every second part, `silent`, at whose every second
+/// part the question ends, `gap`, of which parts are not kept, and `hang`, which tells no more than its first part.
 pub fn runs(fakes: &Fakes) -> Arc<Played<AgentRunsRequest, AgentRunsResponse>> {
     let (cancelled, left) = (fakes.runs_cancelled.clone(), fakes.runs_left.clone());
     let unheard = fakes.runs_unheard.clone();
@@ -50,11 +50,14 @@ pub fn runs(fakes: &Fakes) -> Arc<Played<AgentRunsRequest, AgentRunsResponse>> {
         Ok(match (ask.operation.as_str(), ask.id.as_str()) {
             ("read-run", "r") if ask.from > 3 => Play::from(last),
             ("read-run", "r") => Play::of(vec![told(ask.from..4), last]),
-            ("read-run", "away") if ask.from > 2 => Play::of(vec![told(3..4), last]),
-            ("read-run", "away") => {
-                let away = Error::new(ErrorCode::Unavailable, "away");
+            ("read-run", "away" | "silent") if ask.from > 2 => Play::of(vec![told(3..4), last]),
+            ("read-run", id @ ("away" | "silent")) => {
+                let ended = match id {
+                    "away" => Error::new(ErrorCode::Unavailable, "away"),
+                    _ => Error::new(ErrorCode::Timeout, "no answer in time"),
+                };
                 let some = told(ask.from..ask.from + 1);
-                Play::of(vec![some, AgentRunsResponse::failure(away)])
+                Play::of(vec![some, AgentRunsResponse::failure(ended)])
             }
             // It is slower than what writes: parts 1 and 2 are not kept when it asks for more.
             ("read-run", "gap") if ask.from > 3 => Play::from(last),
@@ -292,6 +295,20 @@ async fn an_agent_that_goes_away_is_asked_again_from_the_part_that_is_missing(pl
         assert_eq!(reply["error"]["message"], "run not found", "{run}");
     }
     assert!(world.fakes.runs_cancelled.lock().is_empty());
+}
+
+/// What reads a run is asked anew after ten minutes of silence and after an hour in all, at the part that is missing.
+async fn a_run_that_is_silent_for_long_is_read_on(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let whole = streamed(world.http.get(world.url("/api/v1/runs/silent"))).await;
+    assert_eq!(contents(&whole), ["part 0", "part 1", "part 2", "part 3"]);
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    let resumed = json!({"id": "s", "resume": {"run": "silent", "offset": 0}});
+    say(&mut socket, resumed).await;
+    for offset in [1, 2, 3] {
+        let frame = hear(&mut socket).await;
+        assert_eq!(frame["offset"], offset, "{frame}");
+    }
 }
 
 async fn a_run_is_resumed_on_a_socket(place: Place) {
@@ -543,6 +560,7 @@ async fn a_gap_is_announced_and_the_stream_goes_on(place: Place) {
 tg_testkit::on_both_buses!(
     events_bear_the_place_behind_which_a_run_is_joined,
     an_agent_that_goes_away_is_asked_again_from_the_part_that_is_missing,
+    a_run_that_is_silent_for_long_is_read_on,
     a_run_is_resumed_on_a_socket,
     a_run_is_replayed_and_who_ends_that_ends_no_run,
     summaries_are_expanded_and_made_again,

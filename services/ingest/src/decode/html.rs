@@ -1,12 +1,17 @@
 //! HTML to Markdown. Scripts, styles, the frame of the site and what is not shown are left out.
 
-use htmd::HtmlToMarkdown;
+use std::rc::Rc;
+
+use htmd::element_handler::{HandlerResult, Handlers};
 use htmd::options::Options;
+use htmd::{Element, HtmlToMarkdown};
+use markup5ever_rcdom::{Handle, NodeData};
 use tg_document::charset;
 use tg_document::text::{leniently, tidy};
 
 use super::frames::DecodeError;
 use super::main_content::{self, SKIPPED};
+use super::raised::{is_base, is_exponent};
 use super::{page, table};
 
 pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
@@ -16,6 +21,7 @@ pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
     let converter = HtmlToMarkdown::builder()
         .skip_tags(SKIPPED.to_vec())
         .add_handler(vec!["table"], table::table)
+        .add_handler(vec!["sup"], raised)
         .options(Options {
             ul_bullet_spacing: 1,
             ol_number_spacing: 1,
@@ -23,6 +29,34 @@ pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
         })
         .build();
     Ok(tidy(&unescaped(&converter.tree_to_markdown(&tree))))
+}
+
+/// Writes an exponent as one; other raised texts, and links to notes, as the converter does.
+fn raised(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
+    match exponent(element.node) {
+        Some(exponent) => Some(exponent.into()),
+        None => handlers.fallback(element),
+    }
+}
+
+/// `^6` of `10<sup>6</sup>`.
+fn exponent(node: &Handle) -> Option<String> {
+    let texts = node.children.borrow();
+    let texts: Option<String> = texts.iter().map(own_text).collect();
+    let text = texts.filter(|text| is_exponent(text))?;
+    let above = page::parent(node)?;
+    let beside = above.children.borrow();
+    let at = beside.iter().position(|one| Rc::ptr_eq(one, node))?;
+    let before = own_text(beside.get(at.checked_sub(1)?)?)?;
+    is_base(&before).then(|| format!("^{}", text.trim()))
+}
+
+/// The text that a node is; `None` of what is none.
+fn own_text(node: &Handle) -> Option<String> {
+    match &node.data {
+        NodeData::Text { contents } => Some(contents.borrow().to_string()),
+        _ => None,
+    }
 }
 
 /// What the converter escapes within a line.
@@ -99,6 +133,16 @@ mod tests {
     }
 
     #[test]
+    fn exponents_are_told_from_digits_beside_them() {
+        let page = "<p>100<sup>2</sup>=10000, 10<sup>-12</sup> m, the 1<sup>st</sup> lamp.</p>";
+        assert_eq!(text(page), "100^2=10000, 10^-12 m, the 1st lamp.");
+        let note = text("<p>a lamp<sup><a href='#n'>3</a></sup></p>");
+        assert!(note.contains('3') && !note.contains('^'), "{note}");
+        let cell = "<table><tr><th>a<th>b<tr><td>x<sup>2</sup><td>CO<sub>2</sub></table>";
+        assert_eq!(text(cell), "| a | b |\n| --- | --- |\n| x^2 | CO2 |");
+    }
+
+    #[test]
     fn every_cell_of_a_table_stays_in_its_column() {
         // Rows that name themselves, below columns with names and without.
         let years = "<table><caption>Height</caption><thead><tr><td><th>2000<th>2001</thead>\
@@ -124,6 +168,18 @@ mod tests {
             "| Land | City | People |\n| --- | --- | --- |\n| France | Paris | 2 |\n| France | Lyon | 1 |\n\
              | Spain | Madrid | 3 |"
         );
+    }
+
+    #[test]
+    fn keys_that_sort_a_table_are_no_text() {
+        let key = "<span class=sortkey style='display: none'>7004279940</span>";
+        let table = format!("<table><tr><th>Land<th>People<tr><td>Peru<td>{key}27,994</table>");
+        assert_eq!(
+            text(&table),
+            "| Land | People |\n| --- | --- |\n| Peru | 27,994 |"
+        );
+        let panel = "<p>Shown.</p><div style='display:none'><p>Opened by a click.</p></div>";
+        assert!(text(panel).contains("Opened"), "{}", text(panel));
     }
 
     #[test]

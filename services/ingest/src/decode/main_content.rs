@@ -140,7 +140,7 @@ pub(super) fn role(node: &Node) -> String {
 
 fn find_frame(node: &Handle, within: Within, measure: &mut Measure, frame: &mut Nodes) {
     for child in node.children.borrow().iter() {
-        if is_frame(child, within) && !measure.is_page(child) {
+        if is_unseen(child) || is_frame(child, within) && !measure.is_page(child) {
             frame.insert(Rc::as_ptr(child));
             continue;
         }
@@ -228,6 +228,13 @@ fn is_frame(node: &Handle, within: Within) -> bool {
         ("main" | "article" | "h1", _) => false,
         _ => asks_for_consent(node) && elements(node, &["main", "article"]).is_empty(),
     }
+}
+
+/// Whether nobody sees a part of a line, such as the key that a table is sorted by. What is hidden as a block stays: people may
+/// open it.
+fn is_unseen(node: &Node) -> bool {
+    let style = || attribute(node, "style").replace(char::is_whitespace, "");
+    name(node) == "span" && style().contains("display:none")
 }
 
 /// Whether an element is called what those are that ask about cookies.

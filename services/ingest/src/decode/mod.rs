@@ -13,6 +13,7 @@ mod limits;
 mod main_content;
 mod page;
 mod pdf;
+mod raised;
 mod table;
 
 pub use frames::{DecodeError, Frame};

@@ -51,7 +51,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Whether it is what a repeated request asks for, and neither failed nor ended otherwise meanwhile.
+    /// Whether it is what a repeated request asks for, and neither failed nor ended otherwise meanwhile. The time is in
+    /// seconds, so requests of the same second look alike.
     pub(crate) fn is_for(&self, wanted: &Wanted) -> bool {
         let asked = &wanted.processing;
         (self.state.is_open() || matches!(self.state, State::Complete | State::Submitted))

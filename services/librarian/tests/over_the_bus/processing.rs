@@ -105,6 +105,26 @@ async fn a_document_is_processed_to_its_end(place: Place) {
     assert!(theirs.unwrap()[0].document_metadatas.is_empty());
 }
 
+/// All requests are of one second: another one came in between, so the first is no repetition any more.
+async fn what_was_processed_before_a_change_is_processed_again(place: Place) {
+    let world = World::start(&place).await;
+    let stores = flow::start(&world).await;
+    world.add("urn:d", "text/plain", "one two").await;
+    world.library(into("p", "urn:d", "c")).await.unwrap();
+    world.until("p", "complete").await;
+    world.library(edit("urn:d", "three")).await.unwrap();
+    let stale = world.library(into("p", "urn:d", "c")).await.unwrap_err();
+    assert_eq!(stale.code(), ErrorCode::Conflict);
+    world.library(into("q", "urn:d", "c")).await.unwrap();
+    world.until("q", "complete").await;
+    world.library(edit("urn:d", "one two")).await.unwrap();
+    let stale = world.library(into("p", "urn:d", "c")).await.unwrap_err();
+    assert_eq!(stale.message, "Processing already exists");
+    world.library(into("p again", "urn:d", "c")).await.unwrap();
+    world.until("p again", "complete").await;
+    assert_eq!(stores.count("c"), 2);
+}
+
 async fn an_edited_document_costs_what_was_edited(place: Place) {
     let world = World::start(&place).await;
     let stores = flow::start(&world).await;
@@ -456,6 +476,7 @@ async fn a_document_that_comes_along_is_added_and_processed(place: Place) {
 
 tg_testkit::on_both_buses!(
     a_document_is_processed_to_its_end,
+    what_was_processed_before_a_change_is_processed_again,
     an_edited_document_costs_what_was_edited,
     what_failed_is_tried_again_and_nothing_else,
     what_is_mostly_done_is_complete_with_warnings,

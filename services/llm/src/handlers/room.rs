@@ -75,15 +75,18 @@ impl Rooms {
             }
         });
         let window = window(own, client.client.window(model), Some(self.usual));
+        if self.is_to_warn(model, window)? {
+            warn_of!(cx, model, window, "the model can read little at once");
+        }
+        Ok(())
+    }
+
+    /// Whether to warn of a model that may be asked: once, if its window is small.
+    fn is_to_warn(&self, model: &str, window: u64) -> Result<bool, LlmError> {
         match room(window) {
-            Room::Enough => Ok(()),
+            Room::Enough => Ok(false),
+            Room::Little => Ok(self.is_new(model)),
             Room::TooLittle => Err(LlmError::SmallWindow(window)),
-            Room::Little => {
-                if self.is_new(model) {
-                    warn_of!(cx, model, window, "the model can read little at once");
-                }
-                Ok(())
-            }
         }
     }
 
@@ -101,7 +104,14 @@ mod tests {
     #[test]
     fn line_095_a_model_is_warned_of_once() {
         let rooms = Rooms::default();
-        assert!(rooms.is_new("small") && rooms.is_new("other"));
-        assert!(!rooms.is_new("small"));
+        for model in ["small", "other"] {
+            assert_eq!(rooms.is_to_warn(model, 16_000), Ok(true));
+            assert_eq!(rooms.is_to_warn(model, 31_999), Ok(false));
+        }
+        assert_eq!(rooms.is_to_warn("large", 32_000), Ok(false));
+        let unsaid = window(None, None, Some(0));
+        assert_eq!(rooms.is_to_warn("unsaid", unsaid), Ok(false));
+        let small = LlmError::SmallWindow(15_999);
+        assert_eq!(rooms.is_to_warn("tiny", 15_999), Err(small));
     }
 }

@@ -3,6 +3,7 @@
 pub mod agent_file;
 pub mod catalogue;
 pub mod chat;
+pub mod cost;
 pub mod cursor;
 pub mod definition;
 pub mod llm_service;

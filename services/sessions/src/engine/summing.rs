@@ -2,7 +2,7 @@
 
 use tg_compaction::{Asked, GATE, Role as Who, Row, pruned};
 
-use super::transcript::TOLD;
+use super::transcript::{BESIDE, TOLD};
 use crate::store::{Message, Role, Session};
 
 /// The prompts below; a summary says which ones it was asked for with.
@@ -34,12 +34,15 @@ pub fn tokens(characters: i64) -> i64 {
     characters / CHARACTERS
 }
 
-/// Whether a session fills its model. An agent reads no more than so much of a session, however large its model is.
+/// Whether a session fills its model, or what its agent is sent. An agent reads no more than so much of a session, however large its
+/// model is, and letters of several bytes fill that first.
 pub fn is_full(session: &Session, window: u64) -> bool {
-    let told = TOLD as u64 / CHARACTERS.unsigned_abs();
-    let window = window.min(told);
+    let told = TOLD as u64;
+    let window = window.min(told / CHARACTERS.unsigned_abs());
     let tokens = tokens(session.characters).unsigned_abs();
+    let bytes = session.said_bytes.unsigned_abs();
     tokens.saturating_mul(100) > window.saturating_mul(GATE)
+        || bytes.saturating_mul(100) > told.saturating_mul(GATE)
 }
 
 /// Whether a session has to be shortened before it goes on.
@@ -48,14 +51,16 @@ pub fn is_due(session: &Session, window: u64) -> bool {
 }
 
 /// How many of the last messages stay when a session is shortened once more: `keep`, or fewer where these fill half of what its
-/// model reads. So the session is not full again at once, and is not shortened at each turn.
+/// model reads or its agent is sent. So the session is not full again at once, and is not shortened at each turn.
 pub fn fitting(live: &[Message], keep: i64, window: u64) -> i64 {
     let half = window.min(TOLD as u64 / CHARACTERS.unsigned_abs()) / 2;
     let mut room = half.saturating_mul(CHARACTERS.unsigned_abs());
+    let mut bytes = TOLD / 2;
     let fits = |one: &&Message| {
         let size = one.content.chars().count() as u64;
-        let fits = size <= room;
+        let fits = size <= room && one.content.len() <= bytes;
         room = room.saturating_sub(size);
+        bytes = bytes.saturating_sub(one.content.len());
         fits
     };
     let last = live.iter().rev();
@@ -87,6 +92,28 @@ pub fn row(message: &Message) -> Row {
         (Role::Agent, None) => Row::text(Who::Assistant, message.content.clone()),
         (Role::User | Role::System, _) => Row::text(Who::User, message.content.clone()),
     }
+}
+
+/// Bytes of what an agent is sent for these rows.
+fn bytes(rows: &[Row]) -> usize {
+    let calls = |row: &Row| -> usize {
+        let calls = row.calls.iter();
+        calls.map(|one| one.name.len() + one.arguments.len()).sum()
+    };
+    let sizes = rows.iter().map(|row| row.content.len() + calls(row));
+    sizes.map(|size| size + BESIDE).sum()
+}
+
+/// Whether rows take more than four fifths of what the model of an agent reads, or of the bytes that the agent is sent: letters of
+/// several bytes fill these first.
+pub fn fill(rows: &[Row], window: u64) -> bool {
+    let gate = TOLD as u64 * GATE;
+    tg_compaction::is_full(rows, window) || bytes(rows) as u64 * 100 > gate
+}
+
+/// Whether an agent is sent all of these rows, and its model reads them.
+pub fn fit(rows: &[Row], window: u64) -> bool {
+    tg_compaction::tokens(rows) <= window && bytes(rows) <= TOLD
 }
 
 /// Shortens what tools returned in the first so many messages.
@@ -188,6 +215,7 @@ mod tests {
             messages: 0,
             live: 0,
             characters,
+            said_bytes: characters,
             request: None,
             parent: None,
             successor: None,
@@ -199,11 +227,28 @@ mod tests {
     }
 
     #[test]
+    fn letters_of_several_bytes_fill_what_an_agent_is_sent() {
+        let rows = |letter: &str| [Row::text(Who::User, letter.repeat(TOLD / 2))];
+        let window = TOLD as u64;
+        assert!(!fill(&rows("x"), window) && fit(&rows("x"), window));
+        assert!(fill(&rows("я"), window) && !fit(&rows("я"), window));
+        assert!(fill(&rows("x"), 16_000) && !fit(&rows("x"), 16_000));
+    }
+
+    #[test]
     fn line_031_four_fifths_are_not_too_much_and_a_token_more_is() {
         let gate = 4 * 16_000 * 8 / 10;
         assert!(!is_full(&session(gate), 16_000));
         assert!(!is_full(&session(gate + 3), 16_000));
         assert!(is_full(&session(gate + 4), 16_000));
+        // Letters of two bytes fill what the agent is sent.
+        let gate = TOLD as i64 * 8 / 10;
+        let of_two = |bytes: i64| Session {
+            said_bytes: bytes,
+            ..session(bytes / 2)
+        };
+        assert!(!is_full(&of_two(gate), 128_000));
+        assert!(is_full(&of_two(gate + 2), 128_000));
     }
 
     #[test]
@@ -220,6 +265,11 @@ mod tests {
         let live = vec![long(32_000); 12];
         assert_eq!(fitting(&live, 10, 1_000_000), 4);
         assert_eq!(fitting(&[long(200_000)], 10, 1_000_000), 0);
+        let of_two = Message {
+            content: "я".repeat(32_000),
+            ..message(Role::User, 0)
+        };
+        assert_eq!(fitting(&vec![of_two; 12], 10, 1_000_000), 2);
         assert_eq!(cut(&live, fitting(&live, 10, 1_000_000)), Some(8));
     }
 

@@ -5,6 +5,9 @@ use super::definition::Definition;
 /// Bytes of what was said before that the agent reads at most; the oldest are left out.
 pub const TOLD: usize = 256 << 10;
 
+/// Bytes that a message takes beside its text, at most: who says it.
+pub const BESIDE: usize = 16;
+
 /// One message of the past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
@@ -26,7 +29,7 @@ pub fn framing(agent: &Definition, passages: &str, past: &[Said]) -> String {
     }
     let mut room = TOLD;
     let fits = |one: &&Said| {
-        let size = one.text.len() + 16;
+        let size = one.text.len() + BESIDE;
         let fits = size <= room;
         room = room.saturating_sub(size);
         fits

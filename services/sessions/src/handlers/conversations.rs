@@ -272,6 +272,7 @@ impl Agents {
             ends_with_reader: events.is_some(),
             events,
             shows: |cx, id, one| json!(message(cx, id, one)),
+            rate: self.rate,
             trail: self.trail.clone(),
             who: Who {
                 surface: "ws",

@@ -55,6 +55,8 @@ pub(crate) struct Agents {
     credentials: Option<Credentials>,
     /// What the operator says of agents of workspaces that say nothing themselves.
     chat: ChatDefaults,
+    /// Euros for a dollar; 0: not set.
+    rate: f64,
 }
 
 impl Agents {
@@ -74,6 +76,7 @@ impl Agents {
             trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
             credentials: options.credentials.clone(),
             chat: options.chat(),
+            rate: options.usd_eur_rate,
         })
     }
 }

@@ -4,19 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tg_compaction::{
-    Asked, Failure as Unsummed, KEPT, MODEL_TYPE, Row, Summariser, Tier, is_full, said,
-    split_point, summarise, tokens, window,
+    Asked, Failure as Unsummed, KEPT, MODEL_TYPE, Role, Row, Summariser, Tier, said, split_point,
+    summarise, window,
 };
 use tg_mesh::tg_bus::pause::after;
 use tg_mesh::{Ask, Cx, LeasedStore, clock, warn_of};
 use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn};
 use tg_schemas::operations::{Cost, TenantSettings, Usage};
+use tg_schemas::price::ROWS as PRICES;
 use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId, limits};
 use uuid::Uuid;
 
+use crate::engine::cost::{self, UNKNOWN, both};
 use crate::engine::definition::Definition;
 use crate::engine::llm_service;
-use crate::engine::summing::{self, PROMPT, cut, fitting, opening, prune, row};
+use crate::engine::summing::{self, PROMPT, cut, fill, fit, fitting, opening, prune, row};
 use crate::error::SessionsError;
 use crate::store::{
     LineageStore, Message, Session, SessionStore, Shortening, Span, SqliteSessions, SummaryKind,
@@ -37,7 +39,7 @@ fn window_of(cx: &Cx, model: &str) -> u64 {
     window(row.and_then(|row| said(&row).ok()), None, None)
 }
 
-/// The same of the model of an agent, of which its LLM service may say it first.
+/// Tokens that the model of an agent reads: as its LLM service says, else as the workspace says.
 pub(super) fn window_for(cx: &Cx, agent: &Definition) -> u64 {
     agent.window.unwrap_or_else(|| window_of(cx, &agent.model))
 }
@@ -69,13 +71,15 @@ pub(super) struct Spent {
     pub(super) usage: Usage,
     pub(super) calls: i64,
     usd: Option<f64>,
+    /// Who says what the calls cost; empty: there was none.
+    source: &'static str,
     /// Each of the calls.
     pub(super) made: Vec<ModelCall>,
 }
 
 impl Spent {
-    /// Adds it to what a turn cost.
-    pub(super) fn onto(&self, usage: &mut Usage, cost: &mut Cost) {
+    /// Adds it to what a turn cost. `rate`: euros for a dollar; 0: not set.
+    pub(super) fn onto(&self, usage: &mut Usage, cost: &mut Cost, rate: f64) {
         if self.calls == 0 {
             return;
         }
@@ -85,19 +89,13 @@ impl Spent {
         usage.cache_read += self.usage.cache_read;
         usage.cache_write += self.usage.cache_write;
         cost.sub_calls += self.calls;
-        let own = match self.usd {
-            Some(usd) => {
-                cost.usd = Some(cost.usd.unwrap_or_default() + usd);
-                "upstream"
+        if let Some(usd) = self.usd {
+            cost.usd = Some(cost.usd.unwrap_or_default() + usd);
+            if rate > 0.0 {
+                cost.eur = Some(cost.eur.unwrap_or_default() + usd * rate);
             }
-            None => "unknown",
-        };
-        let source = match cost.source.as_str() {
-            "" => own,
-            known if known == own => own,
-            _ => "mixed",
-        };
-        cost.source = source.to_owned();
+        }
+        cost.source = both(&cost.source, self.source).to_owned();
     }
 }
 
@@ -132,8 +130,20 @@ impl<'a> Model<'a> {
         })
     }
 
+    /// What a call cost, and who says so.
+    fn cost(&self, answer: &ChatCompletionResponse) -> (&'static str, Option<f64>) {
+        let model = answer.model.as_deref().or(self.model.as_deref());
+        let row = |kind| {
+            let config = self.cx.config();
+            config.get(self.cx.workspace(), kind, model.unwrap_or_default())
+        };
+        let used = answer.usage.unwrap_or_default();
+        let (price, known) = (row(PRICES), row(MODEL_TYPE));
+        cost::of(answer.cost, &used, price.as_deref(), known.as_deref())
+    }
+
     /// A call, for the trail.
-    fn made(&self, answer: Option<&ChatCompletionResponse>) -> ModelCall {
+    fn made(&self, answer: Option<&ChatCompletionResponse>, usd: Option<f64>) -> ModelCall {
         let used = answer.and_then(|answer| answer.usage).unwrap_or_default();
         let model = answer.and_then(|answer| answer.model.clone());
         ModelCall {
@@ -147,7 +157,7 @@ impl<'a> Model<'a> {
                 cache_write: used.cache_write,
                 total: used.total,
             },
-            usd: answer.and_then(|answer| answer.cost),
+            usd,
         }
     }
 
@@ -178,7 +188,12 @@ impl<'a> Model<'a> {
             Some(error) => Err(error),
             None => Ok(answer),
         });
-        self.spent.made.push(self.made(answer.as_ref().ok()));
+        let (source, usd) = match &answer {
+            Ok(answer) => self.cost(answer),
+            Err(_) => (UNKNOWN, None),
+        };
+        self.spent.source = both(self.spent.source, source);
+        self.spent.made.push(self.made(answer.as_ref().ok(), usd));
         let answer = answer?;
         if let Some(used) = answer.usage {
             let usage = &mut self.spent.usage;
@@ -188,7 +203,7 @@ impl<'a> Model<'a> {
             usage.cache_write += used.cache_write;
             usage.total += used.total;
         }
-        if let Some(usd) = answer.cost {
+        if let Some(usd) = usd {
             self.spent.usd = Some(self.spent.usd.unwrap_or_default() + usd);
         }
         self.answered = answer.model.unwrap_or_default();
@@ -353,8 +368,9 @@ impl Shortener<'_> {
     }
 
     /// Makes the part of a conversation that its agent is sent fit the agent's model, which reads `window` tokens. The conversation
-    /// stays as it is. Shortens what tools returned in the older messages. Where that is not enough, takes these messages out, and returns the
-    /// summary in their place; it is empty where none fits.
+    /// stays as it is. `before` is the summary that stands for the messages before these; empty: none does. Shortens what tools returned in
+    /// the older messages. Where that is not enough, takes these messages out, and returns the summary in their place; it is empty where
+    /// none fits.
     pub(super) async fn sum_up(
         &self,
         session: &Session,
@@ -364,37 +380,45 @@ impl Shortener<'_> {
     ) -> Result<Option<String>, SessionsError> {
         let told = (crate::engine::transcript::TOLD / 4) as u64;
         let window = window.min(told);
-        let whole: Vec<Row> = past.iter().map(row).collect();
-        if !is_full(&whole, window) {
+        // The agent reads the summary that stands now before these messages: it counts, too.
+        let standing: Vec<Row> = match before {
+            "" => Vec::new(),
+            text => vec![Row::text(Role::Assistant, text)],
+        };
+        let read = |past: &[Message]| -> Vec<Row> {
+            let past = past.iter().map(row);
+            standing.iter().cloned().chain(past).collect()
+        };
+        let whole = read(past.as_slice());
+        if !fill(&whole, window) {
             return Ok(None);
         }
-        let Some(cut) = split_point(&whole, KEPT) else {
+        let said = whole.get(standing.len()..).unwrap_or_default();
+        let Some(cut) = split_point(said, KEPT) else {
             return Ok(None);
         };
         prune(past, cut);
-        let mut rows: Vec<Row> = past.iter().map(row).collect();
-        if !is_full(&rows, window) {
+        let mut rows = read(past.as_slice());
+        if !fill(&rows, window) {
             return Ok(None);
         }
-        let kept = rows.split_off(cut);
-        if !before.is_empty() {
-            rows.insert(0, Row::text(tg_compaction::Role::Assistant, before));
-        }
+        let kept = rows.split_off(standing.len() + cut);
         let nothing = tg_compaction::Summary {
             text: String::new(),
             tier: Tier::HardClear,
         };
-        // No summary fits beside messages that fill the window by themselves: then no model is asked.
-        let summed = match tokens(&kept) < window {
+        // No summary fits beside messages that are too much by themselves: then no model is asked.
+        let summed = match fit(&kept, window) {
             true => self.summary(&rows, true, spent).await,
             false => Err(Unsummed::TooSmall),
         };
         let (summary, model) = match summed {
             Ok((summary, model)) => {
-                let text = Row::text(tg_compaction::Role::Assistant, summary.text.as_str());
-                match text.tokens() + tokens(&kept) > window {
-                    true => (nothing, String::new()),
-                    false => (summary, model),
+                let mut read = vec![Row::text(Role::Assistant, summary.text.as_str())];
+                read.extend(kept);
+                match fit(&read, window) {
+                    true => (summary, model),
+                    false => (nothing, String::new()),
                 }
             }
             Err(Unsummed::TooSmall) => (nothing, String::new()),
@@ -421,9 +445,23 @@ impl Shortener<'_> {
             request: self.cx.id.to_string(),
             at: clock::millis(),
         };
+        // The turn does not depend on it: the next one makes a summary anew.
+        if let Err(error) = self.stored(new).await {
+            warn_of!(
+                self.cx,
+                session = session.id,
+                ?error,
+                "a summary could not be stored, and the turn goes on with it"
+            );
+        }
+        Ok(Some(summary.text))
+    }
+
+    /// Stores a summary in place of messages.
+    async fn stored(&self, new: SummaryRow) -> Result<(), SessionsError> {
         let store = self.store.get().await?;
         store.summed_up(&self.key(), new).await?;
-        Ok(Some(summary.text))
+        Ok(())
     }
 }
 
@@ -442,31 +480,31 @@ mod tests {
 
     #[test]
     fn line_039_costs_of_several_sources_are_mixed() {
-        let spent = |usd| Spent {
-            calls: 2,
-            usd,
-            ..Spent::default()
-        };
+        let known = (Some(0.5), "upstream");
+        let unknown = (None, "unknown");
         for (own, before, source, usd) in [
-            (
-                Some(0.5),
-                cost(Some(0.25), "upstream"),
-                "upstream",
-                Some(0.75),
-            ),
-            (Some(0.5), cost(Some(0.25), "table"), "mixed", Some(0.75)),
-            (None, cost(Some(0.25), "local"), "mixed", Some(0.25)),
-            (None, cost(None, "unknown"), "unknown", None),
+            (known, cost(Some(0.25), "upstream"), "upstream", Some(0.75)),
+            (known, cost(Some(0.25), "table"), "mixed", Some(0.75)),
+            (known, cost(None, ""), "upstream", Some(0.5)),
+            (unknown, cost(Some(0.25), "local"), "mixed", Some(0.25)),
+            (unknown, cost(None, "unknown"), "unknown", None),
         ] {
+            let spent = Spent {
+                calls: 2,
+                usd: own.0,
+                source: own.1,
+                ..Spent::default()
+            };
             let mut after = before;
-            spent(own).onto(&mut Usage::default(), &mut after);
+            spent.onto(&mut Usage::default(), &mut after, 0.5);
             assert_eq!(
                 (after.source.as_str(), after.usd, after.sub_calls),
                 (source, usd, 3)
             );
+            assert_eq!(after.eur, own.0.map(|dollars: f64| dollars / 2.0));
         }
         let mut same = cost(None, "local");
-        Spent::default().onto(&mut Usage::default(), &mut same);
+        Spent::default().onto(&mut Usage::default(), &mut same, 0.5);
         assert_eq!(same, cost(None, "local"));
     }
 }

@@ -214,6 +214,7 @@ impl Agents {
             events,
             shows: |_, _, one| json!(message(one)),
             ends_with_reader: false,
+            rate: self.rate,
             trail: self.trail.clone(),
             who: Who {
                 surface: "a1",

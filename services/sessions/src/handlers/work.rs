@@ -88,6 +88,8 @@ pub(super) struct Work {
     pub(super) shows: fn(&Cx, &str, Message) -> Value,
     /// Whether the turn ends when its reader is gone.
     pub(super) ends_with_reader: bool,
+    /// Euros for a dollar; 0: not set.
+    pub(super) rate: f64,
     /// Where it is written down that there was a turn.
     pub(super) trail: Arc<Trail>,
     /// Who asked.
@@ -492,7 +494,7 @@ impl Work {
         let steps = std::mem::take(&mut heard.steps);
         let mut told = result(cx, &self.agent.name, Some(session.clone()), heard);
         for spent in [&place.spent, &past.spent] {
-            spent.onto(&mut told.usage, &mut told.cost);
+            spent.onto(&mut told.usage, &mut told.cost, self.rate);
         }
         told.context_chunks = past.context;
         told.compacted.clone_from(&place.compacted);

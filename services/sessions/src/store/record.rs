@@ -86,6 +86,8 @@ pub struct Session {
     pub live: i64,
     /// Characters of these.
     pub characters: i64,
+    /// Bytes of their texts.
+    pub said_bytes: i64,
     /// Id of the request that created it; sessions of older releases have none.
     pub request: Option<String>,
     /// The session that it continues.

@@ -8,9 +8,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_mesh::{Cx, Processor};
 use tg_schemas::msg::{
-    ChatCompletionRequest, ChatCompletionResponse, ChunkMatch, DocumentEmbeddingsRequest,
-    DocumentEmbeddingsResponse, DocumentMetadata, EmbeddingsRequest, EmbeddingsResponse,
-    LibrarianRequest, LibrarianResponse, RerankerRequest, RerankerResponse, RerankerResult,
+    ChatCompletionRequest, ChatCompletionResponse, ChatUsage, ChunkMatch,
+    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, DocumentMetadata, EmbeddingsRequest,
+    EmbeddingsResponse, LibrarianRequest, LibrarianResponse, RerankerRequest, RerankerResponse,
+    RerankerResult,
 };
 use tg_schemas::processors::{
     doc_embeddings_query, embeddings, librarian, reranker, text_completion,
@@ -51,6 +52,12 @@ pub(super) fn model(sums: &Sums) -> Model {
         Ok(Play::of(vec![ChatCompletionResponse {
             content: (**with)(&asked)?,
             model: Some(asked.model.unwrap_or_else(|| "of-flow".to_owned())),
+            usage: Some(ChatUsage {
+                input: 10,
+                output: 5,
+                total: 15,
+                ..ChatUsage::default()
+            }),
             end_of_stream: true,
             ..ChatCompletionResponse::default()
         }]))

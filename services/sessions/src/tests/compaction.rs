@@ -1,11 +1,13 @@
 //! Sessions that are shortened: on demand and by themselves, the chain that they make, and the way back.
 
+use serde_json::json;
 use tg_schemas::ErrorCode;
 use tg_schemas::operations::{
     CompactSession, CompactStrategy, CreateSession, DeleteSession, ExpandSummary, GetSession,
     NewSession, OneSession, OneSummary, PutTenantConfig, SendMessage, Session, SessionLineage,
-    TenantChange, UndoCompaction,
+    TenantChange, UndoCompaction, decimal,
 };
+use tg_schemas::price::ROWS as PRICES;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
@@ -246,6 +248,43 @@ async fn line_030_a_full_session_goes_on_in_its_successor(place: Place) {
     assert_eq!(said(&world, &next).await.len(), 13);
 }
 
+/// By the workspace's price of the model that sums up, and in euros, too.
+async fn line_038_a_summary_before_a_turn_counts_in_its_cost(place: Place) {
+    let world = World::start_bounded(&place, |options| options.usd_eur_rate = 0.5).await;
+    let price = json!({"input_price": 0.01, "output_price": 0.02});
+    let (config, mesh) = (&world.flow.config, &world.flow.mesh);
+    config.apply(mesh, PRICES, "of-flow", Some(&price)).await;
+    let session = filled(&world, 10, 0).await;
+    world.fill(&session, 6, &long()).await;
+    let answer = world.send(&session, "on").await.unwrap();
+    assert!(answer.compacted.is_some());
+    // Of the agent half a dollar; the summary took ten tokens and five.
+    let cost = answer.cost;
+    let amounts = [cost.usd, cost.eur].map(|amount| decimal(amount.unwrap()));
+    assert_eq!(amounts, ["0.7", "0.1"]);
+    assert_eq!((cost.source.as_str(), cost.sub_calls), ("mixed", 2));
+    assert_eq!(answer.usage.total, 7 + 15);
+}
+
+/// Its letters have two bytes each: they fill what the agent is sent before they fill its model.
+async fn a_session_of_other_letters_goes_on_before_it_is_cut_off(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
+    let new = NewSession {
+        name: "zoe".to_owned(),
+        user_id: "bob".to_owned(),
+        compact_keep_last_n: Some(2),
+        ..NewSession::default()
+    };
+    let session = world.call::<CreateSession>(&new).await.unwrap();
+    for _ in 0..4 {
+        let answer = world.send(&session, &"я".repeat(31_000)).await.unwrap();
+        assert_eq!(answer.compacted, None);
+    }
+    let answer = world.send(&session, "on").await.unwrap();
+    assert!(answer.compacted.is_some());
+}
+
 /// With one turn at once: a turn of the successor has its session and waits for the place that the repeated request has.
 async fn a_repeated_message_and_one_to_its_successor_do_not_wait_for_each_other(place: Place) {
     let world = World::start_bounded(&place, |options| options.max_concurrent = 1).await;
@@ -380,6 +419,8 @@ async fn a_shortening_is_expanded_and_taken_back(place: Place) {
 }
 
 on_both_buses!(
+    a_session_of_other_letters_goes_on_before_it_is_cut_off,
+    line_038_a_summary_before_a_turn_counts_in_its_cost,
     line_019_a_session_no_longer_than_what_stays_is_not_shortened,
     line_020_the_successor_begins_with_the_summary,
     line_022_a_result_stays_with_its_call,

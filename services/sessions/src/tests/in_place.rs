@@ -10,9 +10,11 @@ use tg_schemas::operations::{
     NewConversation, NewLlmService, OneConversation, OneConversationSummary,
     SendConversationMessage, SentContent, UndoConversationCompaction, WhichPage,
 };
+use tg_storage::rusqlite::Connection;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
+use super::warnings;
 use super::world::{World, code, fails, with_results};
 use crate::options::Options;
 
@@ -145,6 +147,75 @@ async fn a_summary_that_does_not_fit_is_cleared(place: Place) {
     }
 }
 
+/// A summary of 6,000 tokens and three turns of 3,000 fill a model that reads 16,000.
+async fn the_summary_that_stands_counts_as_what_fills_the_model(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
+    let summary = "s".repeat(24_000);
+    let told = summary.clone();
+    world.sums_up(move |_| Ok(told.clone()));
+    let of = conversation(&world, Some(16_000)).await;
+    for (turns, expected) in [(6, 1), (7, 2)] {
+        while turns_of(&world) < turns {
+            says(&world, &of, &"x".repeat(12_000)).await;
+        }
+        assert_eq!(tiers(&world, &of, turns).await, vec!["full"; expected]);
+    }
+    let asked = world.model.asked.lock().last().cloned().unwrap();
+    assert!(asked.messages[1].content.contains(&summary));
+}
+
+/// Of these letters each has two bytes: they fill what an agent is sent before they fill its model.
+async fn a_text_of_other_letters_is_summed_up_before_it_is_cut_off(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
+    let of = conversation(&world, None).await;
+    for _ in 0..5 {
+        says(&world, &of, &"я".repeat(31_000)).await;
+    }
+    assert_eq!(tiers(&world, &of, 5).await, ["full"]);
+    let all = summaries(&world, &of).await;
+    assert_eq!(all[0].messages, [1, 4]);
+}
+
+/// How often the agent was asked.
+fn turns_of(world: &World) -> usize {
+    world.asked().len()
+}
+
+/// The turn goes on with the summary, and the next one makes another.
+async fn a_summary_that_cannot_be_stored_is_logged_and_the_turn_goes_on(place: Place) {
+    warnings::keep();
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
+    let of = conversation(&world, None).await;
+    let text = "x".repeat(31_000);
+    for _ in 0..7 {
+        says(&world, &of, &text).await;
+    }
+    let file = database(&world);
+    let refuse =
+        "CREATE TRIGGER refused BEFORE INSERT ON summary BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    file.execute_batch(refuse).unwrap();
+    says(&world, &of, &text).await;
+    assert!(tiers(&world, &of, 8).await.is_empty());
+    assert!(framing(&world).contains("Summary of what was said before: in short"));
+    let warned = [&*of.conversation_id, "a summary could not be stored"];
+    assert!(warnings::have(&warned));
+    file.execute_batch("DROP TRIGGER refused").unwrap();
+    says(&world, &of, "on").await;
+    assert_eq!(tiers(&world, &of, 9).await, ["full"]);
+}
+
+/// The file of the only workspace.
+fn database(world: &World) -> Connection {
+    let files = std::fs::read_dir(world.dir.path().join("agent_sessions")).unwrap();
+    let mut files = files.map(|file| file.unwrap().path());
+    let is_database =
+        |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "sqlite");
+    Connection::open(files.find(is_database).unwrap()).unwrap()
+}
+
 async fn long_results_are_shortened_before_anything_is_summed_up(place: Place) {
     let world = World::start(&place).await;
     let long = "y".repeat(20_000);
@@ -237,6 +308,9 @@ on_both_buses!(
     line_098_a_window_that_leaves_no_room_for_a_summary_is_cleared,
     line_101_where_no_model_sums_up_a_note_stands_for_the_messages,
     a_summary_that_does_not_fit_is_cleared,
+    the_summary_that_stands_counts_as_what_fills_the_model,
+    a_text_of_other_letters_is_summed_up_before_it_is_cut_off,
+    a_summary_that_cannot_be_stored_is_logged_and_the_turn_goes_on,
     long_results_are_shortened_before_anything_is_summed_up,
     summaries_are_listed_in_pages_the_oldest_first,
     a_summary_is_expanded_to_what_it_stands_for,

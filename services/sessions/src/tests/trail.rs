@@ -8,7 +8,8 @@ use tg_schemas::msg::{
     AgentRequest, AgentResponse, AnswerCall, AnswerCost, OperationRequest, OperationResponse,
 };
 use tg_schemas::operations::{
-    CompactSession, CreateSession, NewSession, SESSIONS, SendMessage, SentMessage, Session,
+    CancelTurn, CancelledTurn, CompactSession, CreateSession, NewSession, SESSIONS, SendMessage,
+    SentMessage, Session,
 };
 use tg_schemas::{Class, Error, ErrorCode, Reply, Topic, WorkspaceId};
 use tg_testkit::fakes::Play;
@@ -160,6 +161,29 @@ async fn line_037_a_turn_has_a_line_for_each_call_of_its_agent(place: Place) {
     assert!(!text.contains("secret") && !text.contains("10.0.0.1"));
 }
 
+async fn a_turn_that_was_ended_is_written_down_as_cancelled(place: Place) {
+    let world = World::start(&place).await;
+    world.plays(|_| Play::of(vec![part("thought", "hm")]).hanging());
+    let session = world.session("ann", "bob").await;
+    let which = CancelledTurn {
+        name: session.agent.clone(),
+        session_id: session.id.clone(),
+        user_id: session.user_id.clone(),
+        message_id: None,
+    };
+    let cancel = async {
+        world.agent.hanging.notified().await;
+        world.call::<CancelTurn>(&which).await.unwrap();
+    };
+    let (turn, ()) = tokio::join!(world.send(&session, "secret"), cancel);
+    assert_eq!(code(turn), "turn_interrupted");
+    let (_, lines) = trail(&world);
+    assert_eq!(
+        (&lines[0]["status"], &lines[0]["error_code"]),
+        (&"cancelled".into(), &"turn_interrupted".into())
+    );
+}
+
 async fn line_040_a_line_names_the_key_by_its_id(place: Place) {
     let world = World::start(&place).await;
     let workspace = WorkspaceId::new("default").unwrap();
@@ -262,6 +286,7 @@ async fn line_040_the_trail_has_nothing_of_what_was_said(place: Place) {
 }
 
 on_both_buses!(
+    a_turn_that_was_ended_is_written_down_as_cancelled,
     line_040_the_trail_has_nothing_of_what_was_said,
     line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it,
     line_037_a_turn_has_a_line_for_each_call_of_its_agent,

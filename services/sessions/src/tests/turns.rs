@@ -181,7 +181,35 @@ async fn turns_at_once(world: &World, sessions: &[Session]) {
     }
 }
 
-/// The most memory that this process had, in KiB: each test has a process of its own.
+/// Set in a process that has one test alone.
+const ALONE: &str = "TG_SESSIONS_TEST_ALONE";
+
+/// Runs a test of this file once more, in a process of its own: other tests take memory, too, and more of them at a time where
+/// there are more processors. cargo-nextest starts a process for each test. `false` in such a process.
+fn has_run_alone(name: &str, place: &Place) -> bool {
+    let is_alone = [ALONE, "NEXTEST"].map(|name| std::env::var_os(name).is_some());
+    if is_alone.contains(&true) {
+        return false;
+    }
+    let bus = match place {
+        Place::Embedded(_) => "embedded",
+        Place::RabbitMq(_) => "rabbitmq",
+    };
+    let told = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--nocapture", "--exact"])
+        .arg(format!("tests::turns::{bus}::{name}"))
+        .env(ALONE, "yes")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&told.stdout);
+    assert!(
+        told.status.success() && text.contains(" 1 passed;"),
+        "{told:?}"
+    );
+    true
+}
+
+/// The most memory that this process had, in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -190,6 +218,9 @@ fn peak() -> u64 {
 }
 
 async fn line_043_turns_of_many_sessions_do_not_mix(place: Place) {
+    if has_run_alone("line_043_turns_of_many_sessions_do_not_mix", &place) {
+        return;
+    }
     let world = World::start_bounded(&place, |options| options.max_concurrent = 32).await;
     let mut first = None;
     for _ in 0..SESSIONS / WAVE {

@@ -105,11 +105,16 @@ impl Pumping {
         }
         let (all, own) = (listeners.clone(), delivery.clone());
         let (checks, workspace) = (self.checks.clone(), cx.workspace().to_owned());
-        let (sends, done) = tokio::sync::oneshot::channel();
+        let (mut sends, done) = tokio::sync::oneshot::channel();
         // In a task of its own: whoever waits for this may itself wait for a slow reader, and would keep the permit meanwhile.
         cx.mesh.spawn(TaskKind::Handler, async move {
+            let permit = tokio::select! {
+                permit = checks.permit(&workspace) => permit,
+                // Nobody waits for it any more: what is checked takes no memory that nobody counts.
+                () = sends.closed() => return,
+            };
             let check = move || outcome.checked(&all.directory, &own);
-            let checked = async { checks.permit(&workspace).await?.run(check).await };
+            let checked = async { permit?.run(check).await };
             sends.send(checked.await).ok();
         });
         let checked = done.await.ok().and_then(Result::ok);
@@ -192,4 +197,107 @@ pub(super) fn report(cx: &Cx, ended: EndedIn) {
     cx.mesh.spawn(TaskKind::Handler, async move {
         notify_all(&mesh, ended).await;
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+    use serde_json::json;
+    use tg_mesh::{Ask, Deadline, Processor, RequestHandler, Responder};
+    use tg_schemas::msg::ThreadsResponse;
+    use tg_schemas::processors::threads::{PROCESSOR, THREADS};
+    use tg_schemas::{Class, FlowId, Topic};
+    use tg_testkit::config::Config;
+    use tg_testkit::flow::{SOON, TestFlow};
+    use tg_testkit::place::Place;
+
+    use super::*;
+
+    /// Pause between two looks.
+    const LOOK: Duration = Duration::from_millis(10);
+
+    /// A listener that takes numbers, each of which is checked many times, and a return that sends it some.
+    fn heavy() -> (String, Outcome) {
+        let checks = vec![json!({"type": "number"}); 400];
+        let schema = json!({"type": "object", "properties": {"all": {"items": {"allOf": checks}}}});
+        let row = json!({"description": "Takes numbers.", "types": {"textinput": schema}});
+        let numbers = json!({ "all": vec![1; 1000] });
+        let sent = Turn::forward("heavy", "textinput", numbers);
+        (row.to_string(), Outcome::Turn(sent))
+    }
+
+    /// A conversation that looks at its checks only when the permit of its workspace was free once more, and one that gives up.
+    struct Slow(Pumping);
+
+    #[async_trait]
+    impl RequestHandler<ThreadsRequest, ThreadsResponse> for Slow {
+        async fn serve(
+            &self,
+            cx: Cx,
+            _asked: ThreadsRequest,
+            mut out: Responder<ThreadsResponse>,
+        ) -> Result<(), Error> {
+            let Self(pumping) = self;
+            let listeners = pumping.listeners(&cx).await?;
+            let place = tg_threads::Place {
+                workspace: WorkspaceId::new(cx.workspace()).unwrap(),
+                flow: FlowId::new("default").unwrap(),
+            };
+            let mesh = Name::any(MESH).unwrap();
+            let limits = (pumping.options.limits(), Room::default(), 50);
+            let (_, boot) = Pump::start((&mesh, &place), limits, ("now", 1), &mut Wall);
+            let boot = Arc::new(boot);
+            let checked = || Box::pin(pumping.checked(&cx, &listeners, &boot, heavy().1));
+            let held = pumping.checks.permit(cx.workspace()).await?;
+            let mut given_up = checked();
+            assert!(futures::poll!(given_up.as_mut()).is_pending());
+            drop(given_up);
+            let is_gone = async {
+                while Arc::strong_count(&boot) > 1 {
+                    tokio::time::sleep(LOOK).await;
+                }
+            };
+            let is_gone = tokio::time::timeout(SOON, is_gone).await;
+            is_gone.expect("what nobody waits for is let go of");
+            let mut check = checked();
+            assert!(futures::poll!(check.as_mut()).is_pending());
+            drop(held);
+            let next = pumping.checks.permit(cx.workspace());
+            let next = tokio::time::timeout(SOON, next).await;
+            drop(next.expect("the permit is free again")?);
+            assert!(check.await.forwards(), "the check is done");
+            let last = ThreadsResponse {
+                end_of_stream: true,
+                ..ThreadsResponse::default()
+            };
+            out.send(last).await
+        }
+    }
+
+    /// A conversation that waits for its reader looks at none of its checks meanwhile. The permit that one of them waited for is
+    /// free again for the other conversations of the workspace, and the check is done. One that nobody waits for is let go of.
+    async fn a_slow_reader_holds_no_permit_for_checks(place: Place) {
+        let config = Config::new();
+        config.put("flow", "default", "{}");
+        config.put("listener", "heavy", &heavy().0);
+        let host = |_: &Mesh| {
+            let slow = Arc::new(Slow(Pumping::new(Options::default())));
+            let processor = Processor::new(PROCESSOR).watches(&[CONFIG]);
+            vec![processor.serves(THREADS, slow)]
+        };
+        let flow = TestFlow::start(&place, config, &[], host).await;
+        let workspace = WorkspaceId::new("default").unwrap();
+        let topic = Topic::workspace(Class::Request, "threads", &workspace);
+        let ask = Ask {
+            deadline: Some(Deadline::after(3 * SOON)),
+            ..Ask::default()
+        };
+        let request = ThreadsRequest::default();
+        let answer = flow.mesh.ask::<_, ThreadsResponse>(&topic, &request, ask);
+        assert!(answer.last().await.unwrap().end_of_stream);
+    }
+
+    tg_testkit::on_both_buses!(a_slow_reader_holds_no_permit_for_checks);
 }

@@ -8,8 +8,12 @@ use tg_architecture_tests::text::{Keep, blank};
 const FILE: usize = 600;
 /// More lines than a function may have, a test or not.
 const FUNCTION: usize = 100;
-/// More lines than a page may have that everybody reads: one and a half screens, and a list of changes.
-const PAGES: &[(&str, usize)] = &[("README.md", 80), ("CHANGELOG.md", 60)];
+/// More lines than a page may have that everybody reads: one and a half screens, a list of changes, and a first listener.
+const PAGES: &[(&str, usize)] = &[
+    ("README.md", 80),
+    ("CHANGELOG.md", 60),
+    ("examples/greeter.rs", 60),
+];
 
 #[test]
 fn no_file_is_too_long() {

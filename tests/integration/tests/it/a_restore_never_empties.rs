@@ -201,6 +201,7 @@ async fn over_what_was_changed_and_processed(bus: Bus) -> Result<()> {
             let told = tg(&url, &[&restore[..], &["--json"]].concat()).await?;
             ensure!(!told.stdout.contains("to-process"), "{told:?}");
         }
+        let known = processings(&url).await?.len();
         let restored = tg(&url, &[&restore[..], &["--process"]].concat()).await?;
         ended(&restored, 0)?;
         let (started, before_it) = started;
@@ -212,6 +213,9 @@ async fn over_what_was_changed_and_processed(bus: Bus) -> Result<()> {
         restored.expect(&format!(
             "Processing of {started} {documents} started ({before_it} before, 0 not started)."
         ))?;
+        // In the second round too, whose content was processed before, maybe within the same second.
+        let now = processings(&url).await?.len();
+        ensure!(now == known + started, "{known}, then {now}");
         settled(&url).await?;
         answers(&url, &before).await?;
         tg(&url, &question).await?.refuse("Nora Vane")?;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
@@ -297,10 +298,76 @@ fn refused(status: u16, pause: Option<u64>, told: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The budget is used up for endpoints of each surface that asks a model or the agent. Their questions are longer than the chats that used it up, so
-/// that what is left is too little for each.
+/// A schema of rows: without one, questions about rows are refused before a model is asked.
+const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
+    {"name": "id", "type": "string", "primary_key": true}]}"#;
+/// The error of the services of rows until the schema has reached them.
+const NO_SCHEMA: &str = "this workspace has no schemas of rows";
+/// The schema arrives within so many tries, with a pause after each.
+const TRIES: u32 = 1_200;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A picture of one dot.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
+
+/// Asks a service of the flow, and once more while the schema of rows has not reached it: it asks no model then.
+async fn asked_of_flow(
+    url: &str,
+    service: &str,
+    body: &Value,
+) -> Result<(u16, Option<u64>, Value)> {
+    let path = format!("api/v1/flow/default/service/{service}");
+    for _ in 0..TRIES {
+        let answer = asked(url, &path, body).await?;
+        if !answer.2.to_string().contains(NO_SCHEMA) {
+            return Ok(answer);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    anyhow::bail!("{service} has no schema")
+}
+
+/// What is asked once the budget is used up: longer than the chats that used it up, so that what is left is too little.
+fn long() -> String {
+    "Say something. ".repeat(20)
+}
+
+/// Each service of the flow that asks a model refuses, whether it asks by itself or has another service ask.
+async fn each_service_of_the_flow_refuses(url: &str) -> Result<()> {
+    let text = long();
+    for (service, body) in [
+        ("text-completion", json!({"system": "", "prompt": text})),
+        (
+            "chat-completion",
+            json!({"messages": [{"role": "user", "content": text}]}),
+        ),
+        (
+            "prompt",
+            json!({"id": "question", "variables": {"question": text}}),
+        ),
+        ("graph-rag", json!({"query": text})),
+        ("document-rag", json!({"query": text})),
+        ("nlp-query", json!({"question": text})),
+        ("structured-query", json!({"question": text})),
+        (
+            "structured-diag",
+            json!({"operation": "schema-selection", "sample": text}),
+        ),
+        (
+            "image-to-text",
+            json!({"image": PNG, "mime_type": "image/png", "prompt": text}),
+        ),
+    ] {
+        let (status, pause, answer) = asked_of_flow(url, service, &body).await?;
+        refused(status, pause, &answer).context(service)?;
+    }
+    Ok(())
+}
+
+/// The budget is used up for endpoints of each surface that asks a model or the agent.
 async fn each_surface_is_refused(url: &str) -> Result<()> {
-    let text = "Say something. ".repeat(20);
+    let text = long();
     let turns = json!([{"role": "user", "content": text}]);
     for (path, body) in [
         (
@@ -316,18 +383,6 @@ async fn each_surface_is_refused(url: &str) -> Result<()> {
             json!({"model": "scripted", "max_tokens": 1_000, "messages": turns}),
         ),
         ("v1/responses", json!({"model": "scripted", "input": text})),
-        (
-            "api/v1/flow/default/service/text-completion",
-            json!({"system": "", "prompt": text}),
-        ),
-        (
-            "api/v1/flow/default/service/graph-rag",
-            json!({"query": text}),
-        ),
-        (
-            "api/v1/flow/default/service/document-rag",
-            json!({"query": text}),
-        ),
     ] {
         let (status, pause, told) = asked(url, path, &body).await?;
         refused(status, pause, &told).context(path)?;
@@ -357,6 +412,14 @@ async fn each_surface_is_refused(url: &str) -> Result<()> {
         ),
         (
             "mcp",
+            call(
+                "chat_with_agent",
+                json!({"name": "concise-de", "message": text}),
+            ),
+            "/result/content/0/text",
+        ),
+        (
+            "mcp",
             call("graph_rag", json!({"query": text})),
             "/result/content/0/text",
         ),
@@ -379,6 +442,48 @@ async fn each_surface_is_refused(url: &str) -> Result<()> {
     Ok(())
 }
 
+/// Turns of a session, of a conversation of the workspace and of a thread of LangGraph have the reason as their answer.
+async fn each_turn_has_the_reason(url: &str) -> Result<()> {
+    const THREAD: &str = "5f0c7a52-8d1e-4b0b-9a64-0d7c3c1f2e90";
+    let text = long();
+    let made = async |path: &str, body: Value, id: &str| {
+        let (_, _, made) = asked(url, path, &body).await?;
+        let id = made[id].as_str().map(str::to_owned);
+        id.with_context(|| made.to_string())
+    };
+    let sessions = "a1/agents/concise-de/sessions";
+    let session = made(sessions, json!({}), "id").await?;
+    let agents = "api/v1/workspaces/default/agents";
+    let agent = made(agents, json!({"name": "Brisk"}), "agentId").await?;
+    let talks = format!("{agents}/{agent}/conversations");
+    let talk = made(&talks, json!({}), "conversationId").await?;
+    let run = json!({"assistant_id": "concise-de", "if_not_exists": "create",
+        "input": {"messages": [{"role": "user", "content": text}]}});
+    for (path, body, answer) in [
+        (
+            format!("{sessions}/{session}/messages"),
+            json!({"message": text}),
+            "/content",
+        ),
+        (
+            format!("{talks}/{talk}/messages"),
+            json!({"content": text}),
+            "/assistant/content",
+        ),
+        (
+            format!("langgraph/threads/{THREAD}/runs/wait"),
+            run,
+            "/messages/1/content",
+        ),
+    ] {
+        let (status, _, turn) = asked(url, &path, &body).await?;
+        let answer = turn.pointer(answer).and_then(Value::as_str);
+        let is_why = answer.is_some_and(|answer| answer.starts_with(WHY));
+        ensure!(is_why, "{path}: {status}: {turn}");
+    }
+    Ok(())
+}
+
 /// What is asked without the agent shares the budget with runs, and the refusal says when to ask again.
 async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
     const MOST: i64 = 2_000;
@@ -393,6 +498,10 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
         .ready()
         .await?;
     let url = server.url();
+    let row = json!([{"type": "schema", "key": "lamps", "value": SCHEMA}]);
+    let put = json!({"operation": "put", "values": row});
+    let (status, answer) = post(&url, "api/v1/config", put).await?;
+    ensure!(status == 200 && answer["error"].is_null(), "{answer}");
     for answer in join_all((0..RUNS).map(|_| chat(&url))).await {
         let (status, pause, told) = answer?;
         if status != 200 {
@@ -411,7 +520,9 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
         ensure!(asked < 500, "none is refused");
     }
     let before = model.count();
+    each_service_of_the_flow_refuses(&url).await?;
     each_surface_is_refused(&url).await?;
+    each_turn_has_the_reason(&url).await?;
     ensure!(model.count() == before, "a model was asked");
     let all = used(&url, "workspace").await?;
     let calls = all[0]["model_calls"].as_i64().context("calls")?;

@@ -66,6 +66,22 @@ impl Reporting {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
+
+    /// Waits until so many consumers are counted that take nothing.
+    async fn until_idle(&self, wanted: impl Fn(f64) -> bool) -> Result<()> {
+        let end = Instant::now() + BOUND;
+        loop {
+            let (_, page) = self.get("/metrics").await?;
+            let mut lines = page.lines();
+            let idle = lines.find_map(|line| line.strip_prefix("tg_idle_consumers "));
+            let idle = idle.and_then(|count| count.parse::<f64>().ok());
+            if idle.is_some_and(&wanted) {
+                return Ok(());
+            }
+            ensure!(Instant::now() < end, "{idle:?} of {page}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
 }
 
 #[tokio::test]
@@ -140,8 +156,10 @@ async fn a_consumer_that_takes_nothing_is_reported(bus: Bus) -> Result<()> {
     ensure!(status == 200, "{status} {body}");
     let told = "kg-extract-definitions takes none of the messages that wait for it: it has as many in hand";
     all.until(Some(told)).await?;
+    all.until_idle(|count| count > 0.0).await?;
     model.hurry();
-    all.until(None).await
+    all.until(None).await?;
+    all.until_idle(|count| count == 0.0).await
 }
 
 on_both_buses!(a_consumer_that_takes_nothing_is_reported);

@@ -128,6 +128,34 @@ async fn joined(bus: Bus, times: usize) -> Result<Vec<Duration>> {
     Ok(took)
 }
 
+/// Both gateways write at once, and each run is joined at the gateway that did not take it.
+async fn runs_of_two_gateways_are_joined_at_each_other(bus: Bus) -> Result<()> {
+    let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
+    let system = Gateways::new(bus, rules).await?;
+    let [here, there] = system.sockets().await?;
+    let mut asked = [
+        here.send(question("detach")).await?,
+        there.send(question("detach")).await?,
+    ];
+    let mut firsts = Vec::new();
+    for one in &mut asked {
+        firsts.push(one.next().await.context("no part")?);
+    }
+    ensure!(firsts[0]["run"] != firsts[1]["run"], "{firsts:?}");
+    let joined = [
+        there.send(resume(&firsts[0]["run"], None)).await?,
+        here.send(resume(&firsts[1]["run"], None)).await?,
+    ];
+    let all = asked.into_iter().chain(joined);
+    let all = futures::future::try_join_all(all.map(|frames| frames.all(BOUND))).await?;
+    let (asked, joined) = all.split_at(firsts.len());
+    for ((first, rest), joined) in firsts.iter().zip(asked).zip(joined) {
+        let whole = [std::slice::from_ref(first), rest.as_slice()].concat();
+        ensure!(told(joined) == told(&whole), "{joined:?} is not {whole:?}");
+    }
+    Ok(())
+}
+
 /// What a stream of events has, byte by byte, without its signs of life.
 async fn streamed(request: reqwest::RequestBuilder) -> Result<String> {
     let request = request.header("accept", "text/event-stream").timeout(BOUND);
@@ -262,6 +290,7 @@ async fn a_run_waits_for_its_asker(bus: Bus) -> Result<()> {
 
 on_both_buses!(
     a_run_is_joined_without_a_gap_or_repeat,
+    runs_of_two_gateways_are_joined_at_each_other,
     a_joined_stream_has_the_bytes_of_the_first,
     a_cancel_closes_the_providers_connection,
     a_cancelled_supervisor_leaves_nothing_running,

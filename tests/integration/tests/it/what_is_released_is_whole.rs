@@ -36,7 +36,10 @@ mod alone {
     async fn the_archive_has_all_of_it() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let out = folder.path();
-        let packed = Command::new(root().join("scripts/release.sh"))
+        // Whoever packs may have closed new files to others.
+        let packed = Command::new("bash")
+            .args(["-c", "umask 077 && exec \"$0\""])
+            .arg(root().join("scripts/release.sh"))
             .env("BUILT", bin_dir()?)
             .env("OUT", out)
             .output()
@@ -59,6 +62,11 @@ mod alone {
                 "{part} is not in {listed}"
             );
         }
+        let modes = printed(out, "tar", &["-tvzf", archive]).await?;
+        for line in modes.lines() {
+            let open = ["-rw-r--r-- ", "-rwxr-xr-x ", "drwxr-xr-x "];
+            ensure!(open.iter().any(|mode| line.starts_with(mode)), "{line}");
+        }
         printed(out, "tar", &["-xzf", archive]).await?;
         for program in ["threadgraph", "tg"] {
             let program = out.join(name).join(program);
@@ -73,6 +81,8 @@ mod alone {
         let parts = list["components"].as_array().context("no components")?;
         let has = |wanted: &str| parts.iter().any(|one| one["name"] == wanted);
         ensure!(has("tokio") && has("lapin"), "{} parts", parts.len());
+        // Of the page.
+        ensure!(has("preact") && !has("esbuild"), "{} parts", parts.len());
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! `tg why` of a document, a queue, a request and a run: how it stands, and the command that helps, which then does help.
+//! `tg why` of a document, a queue, a request, a run and a thread: how it stands, and the command that helps, which then does help.
 
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use crate::world::{Bus, on_both_buses};
 
 const TEXT: &str = "The old bridge over the Sell was built in 1429.";
 const DOCUMENT: &str = "urn:doc:bridge";
+/// A thread that the test names itself.
+const THREAD: &str = "0b4f0c9e-6c2e-4f43-8a53-1d1f6e8b7c11";
 /// Whatever these tests wait for comes within this.
 const BOUND: Duration = Duration::from_secs(60);
 
@@ -184,4 +186,32 @@ async fn a_run(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-on_both_buses!(a_document_and_a_queue, a_request, a_run);
+/// A listener that waits for its model has a message of a thread: ending the thread answers whoever sent it.
+async fn a_thread(bus: Bus) -> Result<()> {
+    let slow = Rule::always(Reply::text("late")).delayed(BOUND);
+    let (place, _model) = Workspace::scripted(bus, vec![slow]).await?;
+    let message = json!({"operation": "send-message", "flow": "default", "to": "agent", "type": "agentrequest",
+        "payload": {"question": "What is it?"}, "thread": THREAD, "workspace": place.id});
+    let sent = client()?
+        .post(format!("{}api/v1/threads", place.url))
+        .json(&message)
+        .timeout(BOUND * 2)
+        .send();
+    let looked = async {
+        let line = until(&place, &["--thread", THREAD], "answering").await?;
+        let detail = line["detail"].as_str().context("a detail")?;
+        ensure!(detail.starts_with("'agent' has a message"), "{line}");
+        helped(&place, &line).await
+    };
+    let (sent, looked) = tokio::join!(sent, looked);
+    looked?;
+    let reply: Value = sent?.json().await?;
+    ensure!(reply["thread"] == THREAD, "{reply}");
+    let messages = reply["messages"].as_array();
+    ensure!(messages.is_none_or(Vec::is_empty), "{reply}");
+    let gone = place.tg(&["why", "--thread", THREAD]).await?;
+    ensure!(gone.code == Some(3), "{gone:?}");
+    Ok(())
+}
+
+on_both_buses!(a_document_and_a_queue, a_request, a_run, a_thread);

@@ -1,6 +1,6 @@
 //! What the library has already, and what is to be done about a document that comes. Pure, but for reading the lists.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -37,6 +37,8 @@ pub(super) struct Shelf {
     contents: HashMap<String, String>,
     /// The latest processing of a document into a place: its id and how it stands.
     processed: HashMap<(String, Destination), (String, String)>,
+    /// Ids of processings.
+    taken: HashSet<String>,
 }
 
 /// What is to be done about a document.
@@ -79,6 +81,7 @@ impl Shelf {
                 collection: text(one, "collection"),
             };
             let standing = (text(one, "id"), text(one, "status"));
+            shelf.taken.insert(standing.0.clone());
             let key = (text(one, "document-id"), into);
             shelf.processed.insert(key, standing);
         }
@@ -154,9 +157,16 @@ impl Shelf {
 
     /// A processing has begun.
     pub(super) fn begun(&mut self, id: &str, into: &Destination, processing: &str) {
+        self.taken.insert(processing.to_owned());
         let standing = (processing.to_owned(), "processing".to_owned());
         self.processed
             .insert((id.to_owned(), into.clone()), standing);
+    }
+
+    /// Whether a processing has this id. A library takes a request with a known id for a repetition, if it has the same time in
+    /// seconds, and starts nothing.
+    pub(super) fn is_taken(&self, processing: &str) -> bool {
+        self.taken.contains(processing)
     }
 
     /// Whether the latest processing was of this content. Of one that others began nothing else is known.

@@ -18,7 +18,7 @@ use crate::client::{Error, Http, Result};
 use crate::content::Content;
 use crate::session::Session;
 
-/// Processings of one content into one place whose ids are tried.
+/// The last number of an id that may be taken by another command.
 const MOST_RETRIES: u32 = 100;
 
 /// Whether a name is one of a file with facts, which a reader of texts does not make facts of.
@@ -223,6 +223,11 @@ impl<'a> Taker<'a> {
         let mut again = 0;
         loop {
             let processing = processing_id(&source.last(), &key, &document.hash, again);
+            // It had this content before, and another one in between.
+            if self.shelf.is_taken(&processing) {
+                again += 1;
+                continue;
+            }
             let request = json!({
                 "operation": "add-processing",
                 "processing-metadata": {
@@ -239,7 +244,7 @@ impl<'a> Taker<'a> {
                     self.shelf.begun(id, into, &processing);
                     return Ok(processing);
                 }
-                // It had this content before, and another one in between.
+                // Another command took the id since.
                 Err(error) if error.code() == Some(ErrorCode::Conflict) && again < MOST_RETRIES => {
                     again += 1;
                 }

@@ -364,6 +364,10 @@ mod tests {
             (b"country,2022,2023\nPeru,10.5,20.25\n", ",", true),
             (b"id,name,city\n1,Ann,Lima,\n2,Bo,Oslo,\n", ",", true),
             (b",b\n0,1\n", ",", true),
+            // Commas within numbers, tabs within quotes.
+            (b"A;B;C\n1,1;2,2;3,3\n1,1;2,2;3,3\n", ";", true),
+            (b"X\tY\tZ\n120,5\t50,3\t2,35\n", "\\t", true),
+            (b"Name;Year\n\"\tDoe\";1971\n\"\tRoe\";1972\n", ";", true),
         ] {
             let format = of("x", text).expect("found");
             let wanted = json!({"type": "csv", "encoding": "utf-8",

@@ -39,7 +39,7 @@ impl Default for CsvOptions {
     }
 }
 
-/// Hands over each record. Blank lines are none.
+/// Hands over each record. Blank lines are none, and neither are lines of nothing but delimiters.
 pub(super) fn each(
     options: &CsvOptions,
     reader: impl BufRead,
@@ -148,7 +148,7 @@ impl<R: BufRead> Lines<'_, R> {
         Ok(())
     }
 
-    /// The next line that is not blank, with the number of its first; a quoted cell may hold line ends.
+    /// The next line that holds something, with the number of its first; a quoted cell may hold line ends.
     fn next(&mut self, out: &Out<'_, '_>) -> Result<Option<(u64, Vec<String>)>> {
         loop {
             let begins = self.line + 1;
@@ -178,6 +178,11 @@ impl<R: BufRead> Lines<'_, R> {
             let cells = cells
                 .end()
                 .map_err(|why| out.fault(format!("line {begins}: {why}")))?;
+            // What a spreadsheet makes of a row that was emptied.
+            if cells.len() > 1 && cells.iter().all(|cell| cell.trim().is_empty()) {
+                out.allowance.renew();
+                continue;
+            }
             return Ok(Some((begins, cells)));
         }
     }
@@ -269,8 +274,7 @@ mod tests {
 
     #[test]
     fn quotes_line_ends_and_blank_lines_are_read_as_meant() {
-        let text =
-            "id,name,note\r\n1,\"Smith, John\",\"says \"\"hi\"\"\"\r\n\r\n2,\"two\nlines\",\n3,x\n";
+        let text = "id,name,note\r\n1,\"Smith, John\",\"says \"\"hi\"\"\"\r\n\r\n, ,\r\n2,\"two\nlines\",\n3,x\n";
         assert_eq!(
             fields(&Format::Csv(CsvOptions::default()), text),
             [

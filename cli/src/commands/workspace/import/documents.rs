@@ -11,7 +11,7 @@ use tg_schemas::ErrorCode;
 
 use super::asked::ImportWorkspace;
 use super::done::{Done, Failed, concerns_one};
-use super::processed::{self, Destination, Processed};
+use super::processed::{Destination, Processed};
 use super::reading::{Item, Items};
 use super::said::{Said, level};
 use crate::client::{Error, Http, Result};
@@ -24,8 +24,8 @@ use crate::session::Session;
 const WHOLE: u64 = 2 << 20;
 /// Bytes of a part.
 const PART: usize = tg_schemas::limits::CONTENT_PART;
-/// Processings of one content into one place whose ids are tried.
-const MOST_RETRIES: u32 = 100;
+/// Ids of a processing that are tried: another command may have taken some since the listing.
+const MOST_RETRIES: usize = 100;
 
 /// The documents of a bundle on their way.
 pub(super) struct Documents<'a> {
@@ -243,7 +243,8 @@ impl Documents<'_> {
                     done.started_before += 1;
                     continue;
                 }
-                match self.start_one(id, content, &place, &asked).await? {
+                let ids = processed.free_ids(id, content, &place, &asked);
+                match self.start_one(id, &place, ids).await? {
                     Outcome::Done(_) => done.started += 1,
                     Outcome::Known => done.started_before += 1,
                     Outcome::Refused(why) => done.not_started.push(Failed::new(id, why)),
@@ -261,19 +262,18 @@ impl Documents<'_> {
         left.unwrap_or(bundled)
     }
 
-    /// Begins to process a document into a place, under the first id that is free.
+    /// Begins to process a document into a place, under the first of the ids that is free.
     async fn start_one(
         &self,
         id: &str,
-        content: &str,
         place: &Destination,
-        asked: &Destination,
+        ids: impl Iterator<Item = String>,
     ) -> Result<Outcome> {
-        for again in 0..MOST_RETRIES {
+        for processing in ids.take(MOST_RETRIES) {
             let request = json!({
                 "operation": "add-processing",
                 "processing-metadata": {
-                    "id": processed::id(id, content, place, asked, again),
+                    "id": processing,
                     "document-id": id,
                     "time": chrono::Utc::now().timestamp(),
                     "flow": place.0,

@@ -14,6 +14,8 @@ pub(super) type Destination = (String, String);
 #[derive(Debug, Default)]
 pub(super) struct Processed {
     latest: BTreeMap<String, BTreeMap<Destination, String>>,
+    /// Ids of the processings that imports began.
+    taken: BTreeSet<String>,
 }
 
 impl Processed {
@@ -22,8 +24,12 @@ impl Processed {
         let mut processed = Self::default();
         for one in processings {
             let place = (text(one, "flow"), text(one, "collection"));
-            let places = processed.latest.entry(text(one, "document-id"));
-            places.or_default().insert(place, text(one, "id"));
+            let (document, id) = (text(one, "document-id"), text(one, "id"));
+            if id.starts_with(IMPORTED) {
+                processed.taken.insert(id.clone());
+            }
+            let places = processed.latest.entry(document);
+            places.or_default().insert(place, id);
         }
         processed
     }
@@ -43,7 +49,7 @@ impl Processed {
         exchanged: bool,
         asked: &Destination,
     ) -> BTreeSet<Destination> {
-        let (any, own) = (format!("import of {document} ("), stem(document, content));
+        let (any, own) = (format!("{IMPORTED}{document} ("), stem(document, content));
         let other = |id: &String| id.starts_with(&any) && !id.starts_with(&own);
         let known = self.latest.get(document).into_iter().flatten();
         let mut places: BTreeSet<Destination> = known
@@ -59,14 +65,30 @@ impl Processed {
         let latest = self.latest.get(document).and_then(|it| it.get(place));
         latest.is_some_and(|id| id.starts_with(&stem(document, content)))
     }
+
+    /// Ids for a new processing of a content that no listed processing has. An import asks for these only: a library takes
+    /// a request with a known id for a repetition, if it has the same time in seconds, and starts nothing.
+    pub(super) fn free_ids(
+        &self,
+        document: &str,
+        content: &str,
+        place: &Destination,
+        asked: &Destination,
+    ) -> impl Iterator<Item = String> {
+        let all = (0..=u32::MAX).map(move |again| id(document, content, place, asked, again));
+        all.filter(move |id| !self.taken.contains(id))
+    }
 }
 
+/// How the ids of processings begin that imports began.
+const IMPORTED: &str = "import of ";
+
 fn stem(document: &str, content: &str) -> String {
-    format!("import of {document} ({content})")
+    format!("{IMPORTED}{document} ({content})")
 }
 
 /// The id of a processing of a content: `again` counts those of the same that others came after.
-pub(super) fn id(
+fn id(
     document: &str,
     content: &str,
     place: &Destination,
@@ -111,6 +133,25 @@ mod tests {
         let again = id("urn:d", "abc", &place("c"), &place("c"), 1);
         assert!(current(&[(&ours, "c"), ("by hand", "c"), (&again, "c")]));
         assert!(!current(&[("import of urn:d (abd)", "c")]));
+    }
+
+    #[test]
+    fn an_id_that_is_taken_is_not_asked_for_again() {
+        let free = |ids: &[(&str, &str)]| {
+            let of = processed(ids);
+            of.free_ids("urn:d", "abc", &place("c"), &place("c")).next()
+        };
+        let nth = |again| id("urn:d", "abc", &place("c"), &place("c"), again);
+        assert_eq!(free(&[("by hand", "c")]), Some(nth(0)));
+        // Also where the processing of that id is not the latest.
+        let (first, second) = (nth(0), nth(1));
+        assert_eq!(free(&[(&first, "c"), ("by hand", "c")]), Some(nth(1)));
+        let both = [
+            (first.as_str(), "c"),
+            (second.as_str(), "c"),
+            ("by hand", "c"),
+        ];
+        assert_eq!(free(&both), Some(nth(2)));
     }
 
     #[test]

@@ -210,7 +210,7 @@ impl Graph {
         })
     }
 
-    /// What is said before the first task begins.
+    /// The report before the first task begins.
     pub fn begun(&self) -> String {
         let names = self.nodes.iter();
         let names = names.map(|node| format!("{} ({})", node.id, node.agent));

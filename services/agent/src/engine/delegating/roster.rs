@@ -29,7 +29,7 @@ pub struct Definition {
     pub group: Option<Vec<String>>,
     /// The model that answers it; empty: that of the flow.
     pub model: String,
-    /// Models that whoever gives it work may name instead. No others: what a run reads must not choose among all of a provider.
+    /// Models that its caller may name instead. No others: what a run reads must not choose among all of a provider.
     pub model_choices: Vec<String>,
     /// What it is good at.
     pub capabilities: Vec<Capability>,
@@ -37,13 +37,13 @@ pub struct Definition {
     pub r#async: bool,
     /// Agents that it may give work to in its turn; `None`: all.
     pub agents: Option<Vec<String>>,
-    /// It is a program on this machine, as whoever runs the system says: no row does.
+    /// It is a program on this machine. Only the settings say so; no row of configuration can.
     #[serde(skip)]
     pub program: bool,
 }
 
 impl Definition {
-    /// The same with the model that whoever gives it work names; empty: its own.
+    /// The same with the model that its caller names; empty: its own.
     ///
     /// # Errors
     /// It may not be named, for the model, with those that may.

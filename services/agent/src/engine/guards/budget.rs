@@ -289,7 +289,7 @@ impl Budget {
         *self != Self::default()
     }
 
-    /// Whether the next call may be made after what was spent. `whose` budget it is, is said.
+    /// Why the next call may not be made after what was spent; the reason names `whose` budget it is.
     pub fn exhausted(&self, whose: &str, spent: &Spent, next: &Spent) -> Option<Exhausted> {
         let over = |most: u64, spent: u64, next: u64| most > 0 && spent.saturating_add(next) > most;
         let says = |limit: Limit, what: String| Exhausted {

@@ -218,7 +218,7 @@ impl Entries<'_> {
         linked.join(entry, Some(&seen.text), other);
     }
 
-    /// What a guard did about what the tool returned: it warned and told the model, or stopped the run.
+    /// What a guard did after the call: it warned the model, or stopped the run.
     fn told(
         &self,
         id: &Session,

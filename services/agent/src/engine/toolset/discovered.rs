@@ -7,7 +7,7 @@ use tg_schemas::msg::McpTool;
 use super::tool::{Kind, Tool};
 use crate::engine::arguments::{Argument, Kind as Type};
 
-/// Most characters that are told of an argument.
+/// Most characters of an argument's description.
 const TOLD: usize = 1_000;
 
 /// What a row says of all tools of its server.
@@ -90,7 +90,7 @@ fn arguments(schema: &str) -> Vec<Argument> {
         .collect()
 }
 
-/// The one type of a value; `Any` where there are several, or none is said.
+/// The one type of a value; `Any` where there are several or none.
 fn kind(of: &Value) -> Type {
     let types: Vec<&str> = match of.get("type") {
         Some(Value::String(one)) => vec![one],

@@ -16,6 +16,7 @@ use super::supervised::give;
 use super::tasks::{announcements, heard, until};
 use super::world::{SOON, Say, World, question};
 use crate::engine::decision::{Finding, Observation, Taken};
+use crate::options::Options;
 use crate::store::{Asked, Began, IsOver, TaskStatus, Told};
 
 const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}\n";
@@ -326,11 +327,15 @@ async fn a_graph_taken_up_goes_on_with_what_is_not_done(place: Place) {
 
 /// A world whose tool `dispatch` answers at once.
 async fn at_once_world(place: &Place, script: Vec<Say>) -> World {
+    at_once_world_with(place, script, Options::default()).await
+}
+
+async fn at_once_world_with(place: &Place, script: Vec<Say>, options: Options) -> World {
     let config = super::delegated::agents();
     let tool =
         json!({"name": "dispatch", "type": "dispatch", "async": true, "progress-updates": true});
     config.put("tool", "dispatch", &tool.to_string());
-    World::among(place, script, config, Vec::new()).await
+    World::start(place.connect().await, script, options, config, Vec::new()).await
 }
 
 /// C.10: the session hears how far the tasks are, and what came of all of them.
@@ -399,6 +404,24 @@ async fn a_graph_of_which_no_task_succeeds_has_failed(place: Place) {
     assert_eq!(notice.text, announced);
 }
 
+/// A graph ends when its time is over, also while other tasks have all places of the process.
+async fn a_graph_that_gets_no_place_ends_with_its_time(place: Place) {
+    let options = Options {
+        task_seconds: 1,
+        ..Options::default()
+    };
+    let tasks = json!([task("A", "a?", &[])]);
+    let script = vec![dispatches(&tasks), Say::Text("Final Answer: others do it")];
+    let all = u32::try_from(options.delegate_tasks).unwrap();
+    let world = at_once_world_with(&place, script, options).await;
+    let taken = world.agent.tasks.places.acquire_many(all).await.unwrap();
+    world.run(&question("q", false)).await;
+    let rows = until(&world, 1, |task| task.status == TaskStatus::Failed).await;
+    let fault = "no task succeeded: A (failed): the deadline has passed";
+    assert_eq!(rows[0].error, fault);
+    drop(taken);
+}
+
 /// Line 118 of a graph: what is under way ends with it.
 async fn a_graph_that_is_not_waited_for_is_cancelled(place: Place) {
     let tasks = json!([task("A", "a?", &[]), task("B", "b?", &["A"])]);
@@ -420,6 +443,7 @@ async fn a_graph_that_is_not_waited_for_is_cancelled(place: Place) {
 
 tg_testkit::on_both_buses!(
     a_graph_that_is_not_waited_for_is_announced,
+    a_graph_that_gets_no_place_ends_with_its_time,
     a_graph_of_which_no_task_succeeds_has_failed,
     a_graph_that_is_not_waited_for_is_cancelled,
     line_119_two_go_side_by_side_and_the_third_after_both,

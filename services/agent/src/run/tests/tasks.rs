@@ -321,6 +321,56 @@ async fn line_118_a_task_is_cancelled_and_steered(place: Place) {
     assert_eq!(told[1], format!("error: there is no task '{steered}'"));
 }
 
+/// Line 118: a task is steered to the agent that the call names; one that has succeeded is neither steered nor cancelled.
+async fn line_118_a_task_is_steered_to_another_agent(place: Place) {
+    let world = world(&place, [give_task("long"), Say::Text("Final Answer: 1")]).await;
+    let mut tap = announcements(&world).await;
+    give(&world, "long", [Say::Hang("")]);
+    let asked = |text: &str| tg_schemas::msg::AgentRequest {
+        conversation_id: "talk".into(),
+        ..question(text, false)
+    };
+    let chunks = world.run(&asked("q1")).await;
+    let task = id(&observed(&chunks)[0]);
+    until(&world, 1, |task| task.status == TaskStatus::Running).await;
+    let steers = |agent: &str| {
+        let call =
+            json!({"action": "steer", "task_id": task, "message": "short", "agent_id": agent});
+        calls("delegate", &call)
+    };
+    let script = [steers("z"), steers("a"), Say::Text("Final Answer: 2")];
+    give(&world, "q2", script);
+    give(&world, "short", [Say::Text("Final Answer: S")]);
+    let told = observed(&world.run(&asked("q2")).await);
+    assert_eq!(
+        told[0],
+        "error: agent_id: there is no agent 'z'. Agents: a, b, bee"
+    );
+    assert!(
+        told[1].starts_with("Agent a works on it as task "),
+        "{told:?}"
+    );
+    let steered = id(&told[1]);
+    assert_eq!(heard(&mut tap).await.text, "**a**\n\nS");
+    let script = [
+        acts("cancel", &steered, ""),
+        acts("steer", &steered, "again"),
+        Say::Text("Final Answer: 3"),
+    ];
+    give(&world, "q3", script);
+    let told = observed(&world.run(&asked("q3")).await);
+    let over = format!("error: task {steered} is over: success");
+    assert_eq!(told, [over.as_str(), over.as_str()]);
+    let all = tasks(&world).await;
+    let status = |id: &str| {
+        let found = all.iter().find(|task| task.id.starts_with(id));
+        found.map(|task| (task.agent.as_str(), task.status))
+    };
+    assert_eq!(status(&task), Some(("bee", TaskStatus::Cancelled)));
+    assert_eq!(status(&steered), Some(("a", TaskStatus::Success)));
+    assert_eq!(all.len(), 2, "nothing else was begun");
+}
+
 /// Line 118: what a process had under way that is gone has failed.
 async fn line_118_a_restart_interrupts_tasks(place: Place) {
     let world = world(&place, [give_task("long"), Say::Text("Final Answer: 1")]).await;
@@ -460,5 +510,6 @@ tg_testkit::on_both_buses!(
     what_is_announced_is_kept_by_the_sessions_first,
     line_116_a_task_is_announced,
     line_118_a_task_is_cancelled_and_steered,
+    line_118_a_task_is_steered_to_another_agent,
     tasks_wait_for_their_places,
 );

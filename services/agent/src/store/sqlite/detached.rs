@@ -15,7 +15,7 @@ macro_rules! under_way {
     };
 }
 
-/// What is told of a run; [`read`] reads it.
+/// The columns of a run; [`read`] reads them.
 macro_rules! told_of {
     () => {
         "SELECT question, run, workspace, user, flow, request, cancelled, deadline_ms, created_ms,

@@ -1,4 +1,4 @@
-//! What recorded runs heard of the outside.
+//! The recorded inputs of runs.
 
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tg_storage::{StorageError, query_rows};

@@ -1,4 +1,4 @@
-//! What was said of steps that are under way, piece by piece.
+//! Streamed pieces of steps that are under way.
 
 use tg_storage::rusqlite::{Connection, Transaction, params};
 use tg_storage::{StorageError, query_rows};

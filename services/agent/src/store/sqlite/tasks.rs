@@ -9,7 +9,7 @@ use crate::store::tasks::{
 };
 use crate::store::{IsOver, Whose};
 
-/// What is told of a task; [`read`] reads it.
+/// The columns of a task; [`read`] reads them.
 macro_rules! told_of {
     () => {
         "SELECT workspace, id, kind, agent, session, tree, user, run, message, status, result, error,

@@ -173,7 +173,7 @@ fn enter(
     Ok(())
 }
 
-/// A call that was reserved ahead is under way: it is reserved until then.
+/// A call that was reserved ahead has begun: its reservation lasts until `expires_ms` at least.
 pub(super) fn renew(
     tx: &Transaction<'_>,
     call: &Call,

@@ -106,6 +106,32 @@ mod tests {
     }
 
     #[test]
+    fn names_are_read_as_the_standard_has_them() {
+        let text = b"@prefix e: <http://e/> .\nPREFIX t: <http://t/>\n\
+            e:%3Cspan e:a\\/b t:1423 ; e:og:video e:x\\. ; .";
+        let read = triples(text, RdfFormat::Turtle, "").unwrap();
+        let [first, second] = read.as_slice() else {
+            panic!("two triples, not {read:?}");
+        };
+        let terms = [&first.s, &first.p, &first.o, &second.p, &second.o];
+        let wanted = [
+            "http://e/%3Cspan",
+            "http://e/a/b",
+            "http://t/1423",
+            "http://e/og:video",
+            "http://e/x.",
+        ];
+        assert_eq!(
+            terms.map(Clone::clone),
+            wanted.map(|iri| Some(Term::iri(iri)))
+        );
+        // No IRI has a blank: another name would be stored than the file has.
+        let blank = b"<urn:a> <urn:p> 1 .\n<http://e/my file> <urn:p> 1 .";
+        let told = triples(blank, RdfFormat::Turtle, "").unwrap_err().message;
+        assert!(told.contains("line 2"), "{told}");
+    }
+
+    #[test]
     fn a_byte_order_mark_is_passed_over() {
         let marked = [
             b"\xef\xbb\xbf".as_slice(),

@@ -1,5 +1,7 @@
 //! What is masked in texts, and what is not.
 
+use std::time::Duration;
+
 use tg_testkit::machine::worked_for;
 
 use super::*;
@@ -355,9 +357,10 @@ fn any_text_is_masked_to_what_stays() {
     }
 }
 
+/// Four times the text may take about four times as long, on any machine, and not sixteen.
 #[test]
 fn long_texts_take_no_longer_than_their_length() {
-    const LONG: usize = 1 << 20;
+    const SHORT: usize = 64 << 10;
     for part in [
         "a=",
         "password: ",
@@ -386,9 +389,18 @@ fn long_texts_take_no_longer_than_their_length() {
         "tokens:\n a: 1\n",
         "tokens: {a: tokens: {b: 1}} ",
     ] {
-        let text = part.repeat(LONG / part.len());
         // Processor time: what else the machine does is not counted.
-        let worked = worked_for(|| drop(without_secrets(&text)));
-        assert!(worked.as_secs() < 20, "{part}: {worked:?}");
+        let once = |bytes: usize| {
+            let text = part.repeat(bytes / part.len());
+            worked_for(|| drop(without_secrets(&text)))
+        };
+        // The best of three. Of long ones the first that is good is enough.
+        let short = (0..3).map(|_| once(SHORT)).min().unwrap_or_default();
+        let most = short * 9 + Duration::from_millis(200);
+        let mut long = (0..3).map(|_| once(4 * SHORT));
+        assert!(
+            long.any(|long| long < most),
+            "{part:?}: {short:?}, {most:?}"
+        );
     }
 }

@@ -7,9 +7,12 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use tg_document::text::tidy;
 
+use super::formula::Formula;
 use super::package::attribute;
 use super::styles::{Styles, of_outline};
+use super::symbols::sign;
 use crate::decode::frames::DecodeError;
+use crate::decode::raised::{is_base, is_exponent};
 
 /// How deep elements may be nested. No document that people write comes near it.
 const DEEPEST: usize = 1024;
@@ -71,6 +74,16 @@ struct Cell {
     merge: Merge,
 }
 
+/// How a run of letters looks, as far as that changes what it says.
+#[derive(Default)]
+struct Look {
+    /// A run is open.
+    within: bool,
+    /// Word does not show it.
+    hidden: bool,
+    raised: bool,
+}
+
 struct Body<'a> {
     styles: &'a Styles,
     notes: Notes,
@@ -90,6 +103,8 @@ struct Body<'a> {
     of_row: bool,
     /// Inside `w:t`.
     in_text: bool,
+    look: Look,
+    formula: Option<Formula>,
     /// Letters so far.
     letters: u64,
     /// Letters before each set of alternatives.
@@ -121,6 +136,8 @@ impl<'a> Body<'a> {
             of_paragraph: false,
             of_row: false,
             in_text: false,
+            look: Look::default(),
+            formula: None,
             letters: 0,
             alternatives: Vec::new(),
             tables: 0,
@@ -150,18 +167,29 @@ impl<'a> Body<'a> {
                 }
                 Event::Text(text) if self.in_text => {
                     // Entities beyond XML's own five do not exist here.
-                    self.put(&text.unescape().map_err(|_| DecodeError::Damaged)?);
+                    self.say(&text.unescape().map_err(|_| DecodeError::Damaged)?);
                 }
-                Event::CData(text) if self.in_text => self.put(&String::from_utf8_lossy(&text)),
+                Event::CData(text) if self.in_text => self.say(&String::from_utf8_lossy(&text)),
                 Event::Eof => return Ok(()),
                 _ => {}
             }
         }
     }
 
+    /// Adds text of a run. In a table a bar is escaped, as it would part columns.
+    fn say(&mut self, text: &str) {
+        if self.look.raised && is_exponent(text) && is_base(&self.here.text) {
+            self.put("^");
+        }
+        match self.tables > 0 && text.contains('|') {
+            true => self.put(&text.replace('|', "\\|")),
+            false => self.put(text),
+        }
+    }
+
     /// Adds text to the paragraph.
     fn put(&mut self, text: &str) {
-        if text.is_empty() {
+        if text.is_empty() || self.look.hidden {
             return;
         }
         let heading = std::mem::take(&mut self.here.heading);
@@ -253,6 +281,48 @@ impl<'a> Body<'a> {
             }
             _ => {}
         }
+        if self.skipped == 0 {
+            self.open_within(name.as_ref(), tag);
+        }
+    }
+
+    /// The same for what is within a line: how letters look, signs, formulas.
+    fn open_within(&mut self, name: &[u8], tag: &BytesStart<'_>) {
+        let value = || attribute(tag, b"val");
+        if let Some(formula) = &mut self.formula {
+            let value = value().map(|said| match self.tables {
+                0 => said,
+                _ => said.replace('|', "\\|"),
+            });
+            formula.open(name, value, &mut self.here.text);
+        }
+        match name {
+            b"r" => {
+                self.look = Look {
+                    within: true,
+                    ..Look::default()
+                };
+            }
+            b"vanish" if self.look.within && !self.of_paragraph => {
+                self.look.hidden =
+                    value().is_none_or(|said| !matches!(&*said, "0" | "false" | "off"));
+            }
+            b"vertAlign" if self.look.within && !self.of_paragraph => {
+                self.look.raised = value().is_some_and(|said| said == "superscript");
+            }
+            // It moves to a margin: what is behind it is another word.
+            b"ptab" => self.here.text.push('\t'),
+            b"sym" => {
+                let font = attribute(tag, b"font").unwrap_or_default();
+                let place = attribute(tag, b"char").unwrap_or_default();
+                if let Some(sign) = sign(&font, &place) {
+                    self.put(&sign.to_string());
+                }
+            }
+            // The letters of one that is a heading stay as they are: its text has not begun.
+            b"oMath" if self.here.heading == 0 => self.formula = Some(Formula::default()),
+            _ => {}
+        }
     }
 
     fn close(&mut self, name: &[u8]) {
@@ -262,6 +332,15 @@ impl<'a> Body<'a> {
         }
         let in_table = self.tables > 0;
         match name {
+            b"oMath" => self.formula = None,
+            name => {
+                if let Some(formula) = &mut self.formula {
+                    formula.close(name, &mut self.here.text);
+                }
+            }
+        }
+        match name {
+            b"r" => self.look = Look::default(),
             b"pPr" => self.of_paragraph = false,
             b"trPr" => self.of_row = false,
             b"t" => self.in_text = false,

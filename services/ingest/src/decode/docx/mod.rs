@@ -6,8 +6,10 @@ use super::frames::DecodeError;
 use super::limits::Limits;
 
 mod body;
+mod formula;
 mod package;
 mod styles;
+mod symbols;
 
 use body::Notes;
 use package::Package;

@@ -265,3 +265,97 @@ fn nesting_is_bounded() {
         Err(DecodeError::Damaged)
     );
 }
+
+#[test]
+fn what_controls_hold_is_text_wherever_they_stand() {
+    let control = |inside: &str| {
+        format!(
+            "<w:sdt><w:sdtPr><w:rPr><w:vanish/></w:rPr><w:alias w:val=\"Name\"/></w:sdtPr>\
+             <w:sdtContent>{inside}</w:sdtContent></w:sdt>"
+        )
+    };
+    let run = "<w:r><w:t>Ada</w:t></w:r>";
+    let inline = format!("<w:p><w:r><w:t>By </w:t></w:r>{}</w:p>", control(run));
+    assert_eq!(body(&inline), "By Ada");
+    assert_eq!(body(&control(&control(&p("Ada")))), "Ada");
+    let cell = |text: &str| format!("<w:tc>{}</w:tc>", p(text));
+    let row = |cells: &str| format!("<w:tr>{cells}</w:tr>");
+    let wrapped = format!("{}{}", cell("1"), control(&cell("2")));
+    let table = format!(
+        "<w:tbl>{}{}</w:tbl>",
+        row(&[cell("a"), cell("b")].concat()),
+        control(&row(&wrapped))
+    );
+    assert_eq!(
+        body(&control(&table)),
+        "| a | b |\n| --- | --- |\n| 1 | 2 |"
+    );
+}
+
+#[test]
+fn hidden_text_is_left_out_and_signs_and_exponents_are_told() {
+    let run = |look: &str, text: &str| {
+        format!("<w:r><w:rPr>{look}</w:rPr><w:t xml:space=\"preserve\">{text}</w:t></w:r>")
+    };
+    let hidden = [
+        run("", "Lit "),
+        run("<w:vanish/>", "never "),
+        run("<w:vanish w:val=\"0\"/>", "at dusk"),
+    ];
+    assert_eq!(
+        body(&format!("<w:p>{}</w:p>", hidden.concat())),
+        "Lit at dusk"
+    );
+    let raised = "<w:vertAlign w:val=\"superscript\"/>";
+    let powers = [
+        run("", "10"),
+        run(raised, "6"),
+        run("", " m"),
+        run(raised, "-2"),
+        run("", ", the 1"),
+        run(raised, "st"),
+    ];
+    assert_eq!(
+        body(&format!("<w:p>{}</w:p>", powers.concat())),
+        "10^6 m^-2, the 1st"
+    );
+    let signs = "<w:p><w:r><w:sym w:font=\"Wingdings\" w:char=\"F0FE\"/><w:t> yes</w:t></w:r><w:r><w:ptab/>\
+        <w:sym w:font=\"Symbol\" w:char=\"F061\"/></w:r><w:r><w:t>e</w:t><w:noBreakHyphen/><w:t>mail</w:t></w:r></w:p>";
+    assert_eq!(body(signs), "☑ yes\tαe-mail");
+    let bar = format!(
+        "<w:tbl><w:tr><w:tc>{}</w:tc><w:tc>{}</w:tc></w:tr></w:tbl>",
+        p("a | b"),
+        p("c")
+    );
+    assert_eq!(body(&bar), "| a \\| b | c |\n| --- | --- |");
+    assert_eq!(body(&p("a | b")), "a | b");
+}
+
+#[test]
+fn formulas_are_told_on_a_line() {
+    let t = |text: &str| format!("<m:r><m:t>{text}</m:t></m:r>");
+    let math = |inside: &str| body(&format!("<w:p><m:oMath>{inside}</m:oMath></w:p>"));
+    let part = |name: &str, inside: &str| format!("<m:{name}>{inside}</m:{name}>");
+    let of = |name: &str| [t(name), part("d", &part("e", &t("x")))].concat();
+    let sum = [of("b"), t("+"), of("c")].concat();
+    let fraction = part("f", &[part("num", &sum), part("den", &t("2"))].concat());
+    assert_eq!(math(&[t("y="), fraction].concat()), "y=(b(x)+c(x))/2");
+    let square = part("sSup", &[part("e", &t("x")), part("sup", &t("2"))].concat());
+    assert_eq!(math(&square), "x^2");
+    let root = part("rad", &[part("deg", ""), part("e", &t("a+b"))].concat());
+    assert_eq!(math(&root), "√(a+b)");
+    let series = part(
+        "nary",
+        &[
+            "<m:naryPr><m:chr m:val=\"∑\"/></m:naryPr>".to_owned(),
+            part("sub", &t("i=1")),
+            part("sup", &t("n")),
+            part("e", &t("i")),
+        ]
+        .concat(),
+    );
+    assert_eq!(math(&series), "∑_(i=1)^n i");
+    let other = "<m:d><m:dPr><m:begChr m:val=\"[\"/><m:endChr m:val=\"\"/></m:dPr><m:e>";
+    let interval = format!("{other}{}</m:e><m:e>{}</m:e></m:d>", t("0"), t("1"));
+    assert_eq!(math(&interval), "[0, 1");
+}

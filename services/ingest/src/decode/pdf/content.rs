@@ -3,19 +3,27 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use encoding_rs::{UTF_16BE, WINDOWS_1252};
 use pdf_extract::content::{Content, Operation};
 use pdf_extract::{Dictionary, Document, Object, ObjectId};
 
 use super::fonts::{Font, Shown};
-use super::objects::{Matrix, content, dictionary, get, inherited, number, numbers};
+use super::objects::{Matrix, at, content, dictionary, get, inherited, name, number, numbers};
 use super::words::{Glyph, Words};
 
 /// How deep forms may stand in forms.
 const DEEPEST: usize = 12;
 /// Operators of one page, forms included.
 const MOST: usize = 4_000_000;
-/// How deep states may be kept.
+/// How deep states may be kept, and marked content stand in such.
 const STATES: usize = 512;
+/// Characters of a text that is said in the place of glyphs. It stands where the first of them is, so a longer one would
+/// lose its place: its glyphs are read.
+const INSTEAD: usize = 16;
+/// Fields of a page that are read.
+const FIELDS: usize = 10_000;
+/// A field is not shown: hidden, or on paper only.
+const UNSEEN: i64 = 2 | 32;
 
 const IDENTITY: Matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
 
@@ -57,6 +65,15 @@ pub(super) struct Drawn {
     pub(super) partly: bool,
 }
 
+/// A form: what it draws, its resources and its place.
+type Form = (Vec<Operation>, Dictionary, Matrix);
+
+/// What marked content says in the place of its glyphs (`ActualText`), and whether that is said.
+struct Instead {
+    text: String,
+    told: bool,
+}
+
 #[derive(Clone)]
 struct State {
     ctm: Matrix,
@@ -70,9 +87,25 @@ struct State {
     rise: f64,
 }
 
+impl State {
+    fn at(ctm: Matrix) -> Self {
+        Self {
+            ctm,
+            font: None,
+            size: 0.0,
+            character: 0.0,
+            word: 0.0,
+            scale: 1.0,
+            leading: 0.0,
+            rise: 0.0,
+        }
+    }
+}
+
 struct Run<'d> {
     state: State,
     kept: Vec<State>,
+    marked: Vec<Option<Instead>>,
     text: Matrix,
     line: Matrix,
     drawn: &'d mut Drawn,
@@ -89,17 +122,15 @@ impl Reader<'_> {
         let operations = Content::decode(&bytes).ok()?.operations;
         let mut drawn = Drawn::default();
         let mut left = MOST;
-        let state = State {
-            ctm: IDENTITY,
-            font: None,
-            size: 0.0,
-            character: 0.0,
-            word: 0.0,
-            scale: 1.0,
-            leading: 0.0,
-            rise: 0.0,
-        };
+        let state = State::at(IDENTITY);
         self.follow(&operations, &resources, state, 0, &mut left, &mut drawn);
+        for field in self.fields(page) {
+            // One after another: what they draw may be large.
+            if let Some((form, within, matrix)) = self.field(&field, &resources) {
+                let state = State::at(matrix);
+                self.follow(&form, &within, state, 1, &mut left, &mut drawn);
+            }
+        }
         Some(drawn)
     }
 
@@ -115,6 +146,7 @@ impl Reader<'_> {
         let mut run = Run {
             state,
             kept: Vec::new(),
+            marked: Vec::new(),
             text: IDENTITY,
             line: IDENTITY,
             drawn,
@@ -153,9 +185,77 @@ impl Reader<'_> {
                     state.ctm = times(matrix, state.ctm);
                     self.follow(&form, &within, state, depth + 1, left, run.drawn);
                 }
+                "BDC" => run.mark(self.instead(resources, operands)),
+                "BMC" => run.mark(None),
+                "EMC" => drop(run.marked.pop()),
                 operator => run.operate(operator, operands),
             }
         }
+    }
+
+    /// What marked content says in the place of its glyphs.
+    fn instead(&self, resources: &Dictionary, operands: &[Object]) -> Option<Instead> {
+        let properties = match operands.get(1)? {
+            Object::Dictionary(inline) => inline,
+            Object::Name(name) => {
+                let named = dictionary(self.document, resources, b"Properties")?;
+                dictionary(self.document, named, name)?
+            }
+            _ => return None,
+        };
+        let text = get(self.document, properties, b"ActualText")?;
+        let text = characters(text.as_str().ok()?);
+        let is_short = text.chars().nth(INSTEAD).is_none();
+        is_short.then_some(Instead { text, told: false })
+    }
+
+    /// The fields of a page, and what was typed onto it: both are drawn beside what the page itself draws.
+    fn fields(&self, page: ObjectId) -> Vec<Dictionary> {
+        let document = &*self.document;
+        let page = document.get_dictionary(page).ok();
+        let all = page.and_then(|page| get(document, page, b"Annots"));
+        let all = all.and_then(|all| all.as_array().ok());
+        let all = all.map_or(&[][..], Vec::as_slice);
+        let each = all.iter().take(FIELDS);
+        let each = each.filter_map(|one| at(document, one)?.as_dict().ok());
+        let typed = each.filter(|one| {
+            let kind = name(document, one, b"Subtype");
+            matches!(kind, Some(b"Widget" | b"FreeText"))
+        });
+        typed.cloned().collect()
+    }
+
+    /// What a field draws where it is shown. Not of buttons: a tick is a glyph of a font of signs, and says nothing without what stands beside.
+    fn field(&self, field: &Dictionary, resources: &Dictionary) -> Option<Form> {
+        let document = &*self.document;
+        let button = inherited(document, field, b"FT").and_then(|kind| kind.as_name().ok());
+        let flags = get(document, field, b"F").and_then(|flags| flags.as_i64().ok());
+        if button.is_some_and(|kind| kind == b"Btn")
+            || flags.is_some_and(|flags| flags & UNSEEN != 0)
+        {
+            return None;
+        }
+        let looks = dictionary(document, field, b"AP")?;
+        let form = match get(document, looks, b"N")? {
+            Object::Stream(form) => form,
+            Object::Dictionary(states) => {
+                let state = name(document, field, b"AS")?;
+                get(document, states, state)?.as_stream().ok()?
+            }
+            _ => return None,
+        };
+        let matrix = numbers(document, &form.dict, b"Matrix");
+        let matrix = matrix.and_then(|matrix| matrix.try_into().ok());
+        let matrix = matrix.unwrap_or(IDENTITY);
+        let inside = corners(&numbers(document, &form.dict, b"BBox")?, matrix)?;
+        let place = corners(&numbers(document, field, b"Rect")?, IDENTITY)?;
+        let within = dictionary(document, &form.dict, b"Resources");
+        let operations = Content::decode(&content(form)).ok()?.operations;
+        Some((
+            operations,
+            within.unwrap_or(resources).clone(),
+            times(matrix, onto(inside, place)),
+        ))
     }
 
     fn font(&mut self, resources: &Dictionary, name: &[u8]) -> Option<Rc<Font>> {
@@ -172,12 +272,8 @@ impl Reader<'_> {
         Some(font)
     }
 
-    /// A form of the page: what it draws, its resources and its place.
-    fn form(
-        &self,
-        resources: &Dictionary,
-        name: &[u8],
-    ) -> Option<(Vec<Operation>, Dictionary, Matrix)> {
+    /// A form of the page.
+    fn form(&self, resources: &Dictionary, name: &[u8]) -> Option<Form> {
         let objects = dictionary(self.document, resources, b"XObject")?;
         let form = get(self.document, objects, name)?.as_stream().ok()?;
         if get(self.document, &form.dict, b"Subtype")?.as_name().ok()? != b"Form" {
@@ -195,7 +291,62 @@ impl Reader<'_> {
     }
 }
 
+/// A rectangle after a matrix: left, bottom, right, top.
+fn corners(rectangle: &[f64], matrix: Matrix) -> Option<[f64; 4]> {
+    let [left, bottom, right, top] = rectangle else {
+        return None;
+    };
+    let [a, b, c, d, e, f] = matrix;
+    let places = [(left, bottom), (left, top), (right, bottom), (right, top)];
+    let places = places.map(|(x, y)| (a * x + c * y + e, b * x + d * y + f));
+    let first = [
+        f64::INFINITY,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NEG_INFINITY,
+    ];
+    let around = places
+        .iter()
+        .fold(first, |[left, bottom, right, top], (x, y)| {
+            [left.min(*x), bottom.min(*y), right.max(*x), top.max(*y)]
+        });
+    around.iter().all(|side| side.is_finite()).then_some(around)
+}
+
+/// Puts one rectangle onto another.
+fn onto(from: [f64; 4], to: [f64; 4]) -> Matrix {
+    let ratio = |from: f64, to: f64| if from > 0.0 { to / from } else { 1.0 };
+    let wide = ratio(from[2] - from[0], to[2] - to[0]);
+    let high = ratio(from[3] - from[1], to[3] - to[1]);
+    [
+        wide,
+        0.0,
+        0.0,
+        high,
+        to[0] - from[0] * wide,
+        to[1] - from[1] * high,
+    ]
+}
+
+/// The characters of a text outside of what is drawn.
+fn characters(text: &[u8]) -> String {
+    match text {
+        [0xfe, 0xff, text @ ..] => UTF_16BE.decode_without_bom_handling(text).0.into_owned(),
+        [0xef, 0xbb, 0xbf, text @ ..] => String::from_utf8_lossy(text).into_owned(),
+        text => WINDOWS_1252
+            .decode_without_bom_handling(text)
+            .0
+            .into_owned(),
+    }
+}
+
 impl Run<'_> {
+    fn mark(&mut self, instead: Option<Instead>) {
+        if self.marked.len() < STATES {
+            self.marked.push(instead);
+        }
+    }
+
     fn operate(&mut self, operator: &str, operands: &[Object]) {
         let value = |at: usize| operands.get(at).and_then(number).unwrap_or(0.0);
         let matrix = || [0, 1, 2, 3, 4, 5].map(value);
@@ -274,9 +425,17 @@ impl Run<'_> {
         let advance = shown.width / 1000.0 * state.size;
         let spacing = state.character + if shown.space { state.word } else { 0.0 };
         let along = drawn[0].hypot(drawn[1]);
-        self.drawn.partly |= shown.unknown;
+        let (text, unknown) = match self.marked.iter_mut().find_map(Option::as_mut) {
+            None => (shown.text.as_str(), shown.unknown),
+            Some(said) if said.told => ("", false),
+            Some(said) => {
+                said.told = true;
+                (said.text.as_str(), false)
+            }
+        };
+        self.drawn.partly |= unknown;
         self.drawn.words.add(&Glyph {
-            text: &shown.text,
+            text,
             matrix: drawn,
             width: advance * along,
             size: (state.size * drawn[2].hypot(drawn[3])).abs(),

@@ -23,6 +23,8 @@ mod fuzz;
 mod layout;
 mod margins;
 mod objects;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub(super) fn decode<W: Write>(

@@ -10,6 +10,8 @@ const APART: f64 = 0.12;
 const BLANK: f64 = 0.05;
 /// Of the size: what lies less far from a line is on it.
 const LINE: f64 = 0.3;
+/// Of the size: glyphs that lie less far from one another are one, drawn twice to look bold.
+const DOUBLE: f64 = 0.1;
 /// Places within one word that are looked at; a word of more is no word.
 const MOST_ROOMS: usize = 1000;
 
@@ -109,7 +111,13 @@ impl Words {
         }
         let leftwards = glyph.text.chars().next().is_some_and(right_to_left);
         self.bytes += glyph.text.len();
-        if self.accented(glyph.text, (x, end)) {
+        let on_line = self
+            .words
+            .last()
+            .is_some_and(|last| last.turned == turned && (last.y - y).abs() < DOUBLE * size);
+        if on_line && self.repeats(glyph.text, (x, end), size)
+            || self.accented(glyph.text, (x, end))
+        {
             return;
         }
         if self.open
@@ -159,6 +167,17 @@ impl Words {
             blank: false,
             leftwards,
         });
+    }
+
+    /// Whether the last glyph of a line is drawn once more, a little beside. One without a width says nothing of its place.
+    fn repeats(&self, text: &str, (x, end): (f64, f64), size: f64) -> bool {
+        let (from, to) = self.glyph;
+        let near = DOUBLE * size;
+        let same = self
+            .words
+            .last()
+            .is_some_and(|last| last.text.ends_with(text));
+        self.open && same && end - x > near && (x - from).abs() < near && (end - to).abs() < near
     }
 
     /// Whether the glyph is an accent over the last one or stands below such a one, as in LaTeX; then both become one
@@ -327,6 +346,33 @@ mod tests {
             ("y", 23.6, 5.0, 0.0),
         ];
         assert_eq!(read(&pair), ["ns", "why"]);
+    }
+
+    #[test]
+    fn glyphs_that_are_drawn_twice_to_look_bold_are_one() {
+        let glyphs = [
+            ("a", 0.0, 5.0, 0.0),
+            ("a", 0.3, 5.0, 0.0),
+            ("l", 5.0, 2.2, 0.0),
+            ("l", 5.3, 2.2, 0.0),
+            ("l", 7.2, 2.2, 0.0),
+            ("l", 7.5, 2.2, 0.0),
+        ];
+        assert_eq!(read(&glyphs), ["all"]);
+        // Further apart the same word is said twice, and below as well.
+        let twice = [("x", 0.0, 5.0, 0.0), ("x", 8.0, 5.0, 0.0)];
+        assert_eq!(read(&twice), ["x", "x"]);
+        let mut words = Words::default();
+        for y in [700.0, 688.0] {
+            words.add(&Glyph {
+                text: "x",
+                matrix: [1.0, 0.0, 0.0, 1.0, 60.0, y],
+                width: 5.0,
+                size: 10.0,
+                spacing: 0.0,
+            });
+        }
+        assert_eq!(words.done().len(), 2);
     }
 
     #[test]

@@ -104,6 +104,7 @@ macro_rules! suite {
                 uploads::a_document_that_came_first_ends_the_session,
                 uploads::sessions_come_in_pages,
                 runs::a_processing_is_noted_once,
+                runs::a_request_whose_effect_is_gone_is_refused,
                 runs::a_run_starts_and_ends_by_what_is_told,
                 runs::runs_wait_for_each_other,
                 runs::a_failure_may_be_made_good,

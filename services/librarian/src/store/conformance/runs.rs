@@ -144,6 +144,41 @@ pub(super) async fn a_processing_is_noted_once(store: Store) {
     assert!(store.shown("x", "p", 5).await.unwrap().is_none());
 }
 
+/// Has the run of a processing come to its end.
+async fn complete(store: &Store, processing: &str) -> Run {
+    let (run, text) = running(store, processing).await;
+    let told = store.hear(vec![cut(&run, &text, &[])], 3).await;
+    assert!(told.unwrap());
+    assert_eq!(state(store, run.number).await, State::Complete);
+    run
+}
+
+/// Gives the document of the runs another text.
+async fn edit(store: &Store, text: &str) {
+    let (document, content) = document("urn:d", text);
+    let edited = store.update("w", document, Some(content)).await;
+    assert!(edited.unwrap());
+}
+
+/// All requests have the same time, as those of one second have.
+pub(super) async fn a_request_whose_effect_is_gone_is_refused(store: Store) {
+    let first = complete(&store, "p").await;
+    let again = |question: &'static str| {
+        let store = store.clone();
+        async move { store.note_run(&asker(question), wanted("p")).await }
+    };
+    assert_eq!(again("q1").await.unwrap().number, first.number);
+    // What the run read is not what the document says.
+    edit(&store, "other text").await;
+    assert_eq!(code(again("q2").await), ErrorCode::Conflict);
+    // Another run came after it. Its first request may still come again.
+    complete(&store, "p2").await;
+    edit(&store, "text").await;
+    assert_eq!(code(again("q3").await), ErrorCode::Conflict);
+    let late = again("note p").await.unwrap();
+    assert_eq!(late.number, first.number);
+}
+
 pub(super) async fn a_run_starts_and_ends_by_what_is_told(store: Store) {
     let (run, text) = running(&store, "p").await;
     // Publishing broke off: it is planned with the same records again, in no other state.

@@ -6,7 +6,7 @@ use tg_storage::rusqlite::{Connection, params};
 use super::fingerprints::Known;
 use super::{children, content, document, run};
 use crate::engine::ids;
-use crate::store::runs::{ChunksMade, Processed, Selector, Target};
+use crate::store::runs::{ChunksMade, Processed, Run, Selector, Target};
 
 struct Noted {
     number: i64,
@@ -56,17 +56,33 @@ pub(crate) fn list(
     Ok(found)
 }
 
+/// Whether a run is the latest of its target and its document still says what the run read. If not, its effect is gone: the
+/// same request is not a repetition, and must not succeed without doing anything. A run that waits has read nothing yet.
+pub(crate) fn is_current(conn: &Connection, run: &Run) -> Result<bool, StorageError> {
+    let latest = run::latest(conn, &run.target)?;
+    if latest.is_none_or(|latest| latest.number != run.number) {
+        return Ok(false);
+    }
+    let stored = document::get(conn, &run.target.workspace, &run.target.document)?;
+    Ok(run.content == 0 || run.content == says(conn, stored.as_ref())?)
+}
+
+/// What a document says, as a number; 0 if it is not there.
+fn says(conn: &Connection, stored: Option<&document::Stored>) -> Result<i64, StorageError> {
+    let hash = match stored {
+        Some(stored) => content::hash(conn, stored.content)?,
+        None => None,
+    };
+    Ok(hash.map_or(0, |hash| ids::fingerprint(&hash.to_string())))
+}
+
 fn processed(
     conn: &Connection,
     known: &mut Known<'_>,
     of: Noted,
 ) -> Result<Processed, StorageError> {
     let stored = document::get(conn, &of.target.workspace, &of.target.document)?;
-    let hash = match &stored {
-        Some(stored) => content::hash(conn, stored.content)?,
-        None => None,
-    };
-    let says = hash.map_or(0, |hash| ids::fingerprint(&hash.to_string()));
+    let says = says(conn, stored.as_ref())?;
     let mut chunks = Vec::new();
     for (fingerprints, done, number) in children::chunks(conn, &of.target.workspace, of.number)? {
         chunks.push(ChunksMade {

@@ -26,7 +26,10 @@ impl RunStore for SqliteLibrary {
             let known = run::listed(tx, &asker.workspace, &processing.id)?;
             let new = note(tx, &asker.question)?;
             match known {
-                Some(known) if !new || known.is_for(&wanted) => return Ok(known),
+                Some(known) if !new => return Ok(known),
+                Some(known) if known.is_for(&wanted) && processed::is_current(tx, &known)? => {
+                    return Ok(known);
+                }
                 Some(_) => return Err(StorageError::Refused(existing_processing())),
                 None => {}
             }

@@ -482,6 +482,7 @@ async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl Sessio
     );
     let session = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!((session.messages, session.characters), (4, 14));
+    assert_eq!(session.said_bytes, 14);
     // A page of what users see is full of it.
     let plain = async |after| {
         let span = Span {

@@ -52,6 +52,7 @@ async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
     assert_eq!(texts(&store, "2").await, ["sum: short", "q2", "re q2"]);
     let source = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!((source.live, source.characters), (2, 7));
+    assert_eq!((source.said_bytes, next.said_bytes), (7, next.characters));
     assert_eq!(
         (source.archived, source.successor.as_deref()),
         (Some(2_000), Some("2"))
@@ -69,6 +70,7 @@ async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
     }
     let back = store.restore("w", "1", "u1").await.unwrap().unwrap();
     assert_eq!((back.live, back.characters, back.archived), (4, 14, None));
+    assert_eq!(back.said_bytes, 14);
     assert_eq!(store.session("w", "2").await.unwrap(), None);
     assert!(store.summaries("w", "1").await.unwrap().is_empty());
     // The request that did it finds it done, another one finds nothing to take back.

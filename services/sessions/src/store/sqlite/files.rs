@@ -179,6 +179,12 @@ CREATE TRIGGER llm_service_changed AFTER UPDATE OF body ON llm_service BEGIN
 END;
 ",
     "ALTER TABLE llm_service ADD COLUMN kind TEXT NOT NULL DEFAULT 'llm';",
+    "
+ALTER TABLE session ADD COLUMN said_bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE session SET said_bytes =
+  (SELECT coalesce(sum(length(CAST(coalesce(m.content, part.content, '') AS BLOB))), 0)
+   FROM message m LEFT JOIN part ON part.hash = m.part WHERE m.session = session.number AND m.compacted IS NULL);
+",
 ];
 
 /// One file that is open.

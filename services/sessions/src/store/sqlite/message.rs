@@ -63,11 +63,22 @@ pub(super) fn characters(text: &str) -> i64 {
     i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
 }
 
-/// The session has one message more, with a text and what else it says.
-fn count(tx: &Transaction<'_>, place: &Place, text: &str, more: &str) -> Result<(), StorageError> {
+/// Bytes of a text.
+pub(super) fn bytes(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
+}
+
+/// The session has one message more, with a text and what else it says; and other last calls of tools, where there are any.
+fn count(
+    tx: &Transaction<'_>,
+    place: &Place,
+    (text, more): (&str, &str),
+    loop_window: Option<&str>,
+) -> Result<(), StorageError> {
     tx.prepare_cached(
         "UPDATE session SET messages = ?2, live = live + 1, characters = characters + ?4, last_at = ?3,
-                            updated = max(updated, ?3), bytes = bytes + ?5
+                            updated = max(updated, ?3), bytes = bytes + ?5,
+                            loop_window = coalesce(?6, loop_window), said_bytes = said_bytes + ?7
          WHERE number = ?1",
     )?
     .execute(params![
@@ -75,7 +86,9 @@ fn count(tx: &Transaction<'_>, place: &Place, text: &str, more: &str) -> Result<
         place.seq,
         place.at,
         characters(text),
-        room::row(&[text, more])
+        room::row(&[text, more]),
+        loop_window,
+        bytes(text)
     ])?;
     Ok(())
 }
@@ -114,7 +127,8 @@ fn step(tx: &Transaction<'_>, session: &str, turn: i64, one: &Step) -> Result<()
             calls,
             turn
         ])?;
-        count(tx, &place, text, calls.as_deref().unwrap_or_default())?;
+        let more = calls.as_deref().unwrap_or_default();
+        count(tx, &place, (text, more), None)?;
     }
     Ok(())
 }
@@ -181,7 +195,7 @@ pub(super) fn begin(
         hash,
         asked.request
     ])?;
-    count(tx, &place, &asked.content, "")?;
+    count(tx, &place, (asked.content.as_str(), ""), None)?;
     Ok(Some(Began {
         turn: place.seq,
         message: Message {
@@ -223,7 +237,7 @@ pub(super) fn finish(
     turn: i64,
     answer: &Answer,
 ) -> Result<Option<Finished>, StorageError> {
-    let Some(place) = next(tx, session, answer.at)? else {
+    let Some(mut place) = next(tx, session, answer.at)? else {
         return Ok(None);
     };
     if let Some(known) = finished(tx, place.session, turn)? {
@@ -232,9 +246,12 @@ pub(super) fn finish(
     for one in &answer.steps {
         step(tx, session, turn, one)?;
     }
-    let Some(place) = next(tx, session, answer.at)? else {
-        return Ok(None);
-    };
+    if !answer.steps.is_empty() {
+        let Some(after) = next(tx, session, answer.at)? else {
+            return Ok(None);
+        };
+        place = after;
+    }
     let (content, hash) = part::keep(tx, &answer.content)?;
     tx.prepare_cached(
         "INSERT INTO message (session, seq, id, at, role, content, part, usage, turn, result)
@@ -252,10 +269,24 @@ pub(super) fn finish(
         turn,
         answer.result
     ])?;
-    count(tx, &place, &answer.content, &answer.result)?;
-    tx.prepare_cached("UPDATE session SET loop_window = ?2 WHERE number = ?1")?
-        .execute(params![place.session, answer.loop_window])?;
-    finished(tx, place.session, turn)
+    let texts = (answer.content.as_str(), answer.result.as_str());
+    count(tx, &place, texts, Some(answer.loop_window.as_str()))?;
+    Ok(Some(Finished {
+        message: Message {
+            seq: place.seq,
+            id: answer.id.clone(),
+            at: place.at,
+            role: Role::Agent,
+            content: answer.content.clone(),
+            tool_name: None,
+            tool_calls: Vec::new(),
+            usage: Some(answer.usage),
+            synthetic: false,
+            compacted: None,
+            result: Some(answer.result.clone()),
+        },
+        result: answer.result.clone(),
+    }))
 }
 
 /// Adds a message of the agent that answers none: it is a turn of its own.
@@ -290,7 +321,7 @@ pub(super) fn announce(
         content,
         hash
     ])?;
-    count(tx, &place, &said.content, "")?;
+    count(tx, &place, (said.content.as_str(), ""), None)?;
     Ok(true)
 }
 

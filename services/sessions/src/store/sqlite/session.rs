@@ -10,7 +10,7 @@ use crate::engine::cursor::Key;
 use crate::store::{NewSession, Owner, Session, Surface};
 
 const COLUMNS: &str = "id, surface, agent, user, title, knowledge, strategy, keep, mask, messages, live, parent, \
-                       successor, loop_window, created, updated, archived, characters, request";
+                       successor, loop_window, created, updated, archived, characters, request, said_bytes";
 
 /// How a strategy is kept.
 fn text(strategy: CompactStrategy) -> &'static str {
@@ -53,6 +53,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
         archived: row.get(16)?,
         characters: row.get(17)?,
         request: row.get(18)?,
+        said_bytes: row.get(19)?,
     })
 }
 

@@ -153,6 +153,7 @@ struct Filling<'a> {
     number: i64,
     messages: i64,
     characters: i64,
+    said_bytes: i64,
     bytes: i64,
     last_at: i64,
 }
@@ -162,6 +163,7 @@ impl Filling<'_> {
         self.messages += 1;
         self.last_at = one.at.max(self.last_at + 1);
         self.characters += message::characters(&one.content);
+        self.said_bytes += message::bytes(&one.content);
         self.bytes += size(one);
         let (content, hash) = part::keep(self.tx, &one.content)?;
         let calls = match one.tool_calls.is_empty() {
@@ -198,7 +200,8 @@ impl Filling<'_> {
     fn done(self) -> Result<(), StorageError> {
         self.tx
             .prepare_cached(
-                "UPDATE session SET messages = ?2, live = ?2, characters = ?3, last_at = ?4, bytes = bytes + ?5
+                "UPDATE session SET messages = ?2, live = ?2, characters = ?3, last_at = ?4, bytes = bytes + ?5,
+                                    said_bytes = ?6
                  WHERE number = ?1",
             )?
             .execute(params![
@@ -206,7 +209,8 @@ impl Filling<'_> {
                 self.messages,
                 self.characters,
                 self.last_at,
-                self.bytes
+                self.bytes,
+                self.said_bytes
             ])?;
         Ok(())
     }
@@ -215,8 +219,9 @@ impl Filling<'_> {
 /// Counts what of a session no summary replaced.
 fn recount(tx: &Transaction<'_>, number: i64) -> Result<(), StorageError> {
     tx.prepare_cached(
-        "UPDATE session SET (live, characters) =
-           (SELECT count(*), coalesce(sum(length(coalesce(m.content, part.content, ''))), 0)
+        "UPDATE session SET (live, characters, said_bytes) =
+           (SELECT count(*), coalesce(sum(length(coalesce(m.content, part.content, ''))), 0),
+                   coalesce(sum(length(CAST(coalesce(m.content, part.content, '') AS BLOB))), 0)
             FROM message m LEFT JOIN part ON part.hash = m.part WHERE m.session = ?1 AND m.compacted IS NULL)
          WHERE number = ?1",
     )?
@@ -264,6 +269,7 @@ pub(super) fn shorten(
         number: self::number(tx, successor)?.ok_or(StorageError::Missing)?,
         messages: 0,
         characters: 0,
+        said_bytes: 0,
         bytes: 0,
         last_at: at - 1,
     };
@@ -381,6 +387,7 @@ pub(super) fn import(
         number: number(tx, &new.id)?.ok_or(StorageError::Missing)?,
         messages: 0,
         characters: 0,
+        said_bytes: 0,
         bytes: 0,
         last_at: new.at - 1,
     };
