@@ -12,7 +12,6 @@ mod admission;
 mod ask;
 mod audit;
 mod auth;
-mod beginning;
 mod budget;
 mod call;
 mod calls;

@@ -10,8 +10,6 @@ use tg_schemas::{Error, ErrorCode};
 use tg_testkit::fakes::{Play, Played};
 use tokio::sync::watch;
 
-use crate::fakes::Given;
-
 fn object(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
@@ -31,12 +29,10 @@ fn done(data: Value) -> OperationResponse {
 /// names a session or an agent by a code behind [`FAILS`] fails with that code.
 pub fn sessions(
     ended: Arc<watch::Sender<usize>>,
-    asked: Given<OperationRequest>,
 ) -> Arc<Played<OperationRequest, OperationResponse>> {
     let gone = Gone::default();
     Played::new(
         move |cx, ask: OperationRequest| -> Result<Play<OperationResponse>, Error> {
-            asked.lock().push((cx.workspace().to_owned(), ask.clone()));
             if ask.operation == "cancel-turn" {
                 ended.send_modify(|turns| *turns += 1);
             }

@@ -215,26 +215,6 @@ async fn a_response_that_cannot_begin_leaves_no_session(place: Place) {
     }
 }
 
-/// Neither deletes a session in which the other one begins.
-async fn equal_requests_begin_one_after_the_other(place: Place) {
-    let world = World::start(&place, AuthMode::Iam).await;
-    let send = || {
-        let request = world.http.post(world.url(RESPONSES));
-        let request = request.bearer_auth("tg_admin").header("x-request-id", "r");
-        let request = request.json(&json!({"model": "agent/mute", "input": "x"}));
-        request.timeout(BOUND).send()
-    };
-    let (first, second) = tokio::join!(send(), send());
-    for response in [first, second] {
-        assert_ne!(response.unwrap().status().as_u16(), 200);
-    }
-    let asked = world.fakes.operations.lock();
-    let asked: Vec<&str> = asked.iter().map(|(_, one)| &*one.operation).collect();
-    let begins = ["create-session", "send-message", "get-session"];
-    let expected = begins.into_iter().chain(["delete-session"]).chain(begins);
-    assert_eq!(asked, expected.collect::<Vec<_>>());
-}
-
 /// A client may send one request id with all its requests. The same request again is the same response.
 async fn responses_of_one_request_id_have_sessions_of_their_own(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
@@ -274,7 +254,6 @@ async fn a_response_is_deleted_again_under_the_same_request_id(place: Place) {
 }
 
 on_both_buses!(
-    equal_requests_begin_one_after_the_other,
     responses_of_one_request_id_have_sessions_of_their_own,
     a_response_is_deleted_again_under_the_same_request_id,
     a_response_that_cannot_begin_leaves_no_session,

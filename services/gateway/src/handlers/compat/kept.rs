@@ -38,9 +38,7 @@ pub(super) async fn begun(
     wish: &Wish,
     said: &str,
 ) -> Result<Option<Begun>, CompatError> {
-    let own = kept::own_session(&caller.meta.request_id, &caller.user, agent, said);
-    let _beginning = caller.app.beginnings.enter(&own).await;
-    let Some((session, is_own)) = session(caller, agent, wish, &own).await? else {
+    let Some((session, is_own)) = session(caller, agent, wish, said).await? else {
         return Ok(None);
     };
     let (message, created, running) = match sent(caller, agent, &session.id, said).await {
@@ -108,13 +106,13 @@ async fn sent(
     }
 }
 
-/// The session of a response: that of the one it follows, the one that is named, or one of its own with the id `own`, which is never
-/// shortened. Also whether it is its own.
+/// The session of a response: that of the one it follows, the one that is named, or one of its own, which is never shortened. Also
+/// whether it is its own.
 async fn session(
     caller: &Caller,
     agent: &str,
     wish: &Wish,
-    own: &str,
+    said: &str,
 ) -> Result<Option<(Session, bool)>, CompatError> {
     if let Some(previous) = &wish.previous {
         let (session, message) = kept::named(previous).unwrap_or_default();
@@ -143,10 +141,11 @@ async fn session(
             .map(|found| Some((found, false)))
             .map_err(|failure| or_absent(&failure, missing));
     }
+    let request = &*caller.meta.request_id;
     let new = NewSession {
         name: agent.to_owned(),
         user_id: caller.user.clone(),
-        session_id: Some(own.to_owned()),
+        session_id: Some(kept::own_session(request, &caller.user, agent, said)),
         compact_strategy: Some(CompactStrategy::Off),
         ..NewSession::default()
     };
