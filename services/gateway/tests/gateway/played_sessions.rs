@@ -54,13 +54,10 @@ pub fn sessions(
             if let Some(refused) = refused(&gone, &ask, cx.request()) {
                 return Ok(vec![refused].into());
             }
-            if let Some(told) = in_known(session, &ask) {
+            if let Some(told) = in_known(session, &ask, &raced) {
                 return Ok(told.into());
             }
             match session {
-                Some(RACED) if streaming && !raced.swap(true, Ordering::Relaxed) => {
-                    return Ok(vec![failing(ErrorCode::NotFound, "session_not_found")].into());
-                }
                 Some(SLOW) if ask.operation == "send-message" => {
                     let mut told = begun();
                     told.truncate(1);
@@ -69,7 +66,7 @@ pub fn sessions(
                 _ => {}
             }
             let agent = ask.request.get("name").and_then(Value::as_str);
-            if streaming && matches!(agent, Some("fresh" | "raced")) {
+            if streaming && agent == Some("fresh") {
                 return Ok(begun().into());
             }
             if streaming && session != Some("none") {
@@ -227,12 +224,22 @@ fn of_agent(agent: Option<&str>) -> Option<&'static str> {
 }
 
 /// What happens in a session that the test knows.
-fn in_known(session: Option<&str>, ask: &OperationRequest) -> Option<Vec<OperationResponse>> {
+fn in_known(
+    session: Option<&str>,
+    ask: &OperationRequest,
+    raced: &AtomicBool,
+) -> Option<Vec<OperationResponse>> {
     match session? {
         THREAD => Some(in_thread(ask)),
         BUSY => Some(in_busy(ask)),
         MUTE => Some(in_mute(ask)),
         BOTH => Some(in_both(ask)),
+        RACED if ask.operation == "send-message" => {
+            Some(match raced.swap(true, Ordering::Relaxed) {
+                false => vec![failing(ErrorCode::NotFound, "session_not_found")],
+                true => begun(),
+            })
+        }
         _ => None,
     }
 }
