@@ -27,7 +27,7 @@ use crate::engine::request;
 use crate::engine::transcript::framing;
 use crate::engine::workspace_agent::{self, Usual};
 use crate::error::SessionsError;
-use crate::store::{AgentStore, Finished};
+use crate::store::{AgentStore, Finished, SessionStore};
 use crate::trail::{ModelCall, Who};
 
 #[async_trait]
