@@ -62,6 +62,7 @@ mod stands;
 mod state;
 mod strangers;
 mod summaries;
+mod tasks;
 mod trail;
 mod wire;
 

@@ -176,7 +176,32 @@ async fn questions_under_way_are_bounded_together(place: Place) {
     assert!(parts.next().await.unwrap().is_ok());
 }
 
+/// A short name in Turtle stands for a long one wherever it is written: what that makes is counted before it is made.
+async fn a_graph_of_long_names_is_refused_before_it_is_made(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
+        options.settings.parsing_mb = 64;
+    })
+    .await;
+    let send = |length: usize| {
+        let names = vec!["e:c"; 100].join(", ");
+        let long = "x".repeat(length);
+        let request = world
+            .http
+            .post(world.url("/api/v1/flow/default/graph/c?default"))
+            .header("content-type", "text/turtle")
+            .body(format!("@prefix e: <urn:{long}> . e:a e:b {names} ."));
+        request.timeout(BOUND).send()
+    };
+    assert_eq!(send(10).await.unwrap().status().as_u16(), 202);
+    let response = send(300_000).await.unwrap();
+    assert_eq!(response.status().as_u16(), 413);
+    let told: Value = response.json().await.unwrap();
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("reading it would need"), "{told}");
+}
+
 tg_testkit::on_both_buses!(
+    a_graph_of_long_names_is_refused_before_it_is_made,
     messages_wait_for_the_same_room,
     lines_wait_for_the_same_room,
     questions_under_way_are_bounded_together,
