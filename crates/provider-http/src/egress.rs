@@ -15,11 +15,13 @@ use reqwest::redirect::Policy;
 pub struct DeniedAddress;
 
 /// Networks of IPv4 that are not open to everybody, or are for no single machine: the network and the bits of its mask.
-const V4: [([u8; 4], u32); 15] = [
+const V4: [([u8; 4], u32); 16] = [
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
     ([100, 64, 0, 0], 10),
     ([127, 0, 0, 0], 8),
+    // Azure answers its own machines there, and nobody else.
+    ([168, 63, 129, 16], 32),
     ([169, 254, 0, 0], 16),
     ([172, 16, 0, 0], 12),
     ([192, 0, 0, 0], 24),
@@ -81,8 +83,15 @@ fn is_of_link(address: IpAddr) -> bool {
     }
 }
 
+/// Addresses beyond a link by which clouds do so: of Alibaba, Azure and Oracle.
+const METADATA: [Ipv4Addr; 3] = [
+    Ipv4Addr::new(100, 100, 100, 200),
+    Ipv4Addr::new(168, 63, 129, 16),
+    Ipv4Addr::new(192, 0, 0, 192),
+];
+
 fn is_of_link_v4(address: Ipv4Addr) -> bool {
-    address.is_link_local() || address == Ipv4Addr::new(100, 100, 100, 200)
+    address.is_link_local() || METADATA.contains(&address)
 }
 
 /// Which addresses are asked.
@@ -199,6 +208,8 @@ mod tests {
             "http://100.64.0.1/",
             "http://0.0.0.0/",
             "http://255.255.255.255/",
+            "http://168.63.129.16/",
+            "http://[64:ff9b::a83f:8110]/",
             "http://[::1]/",
             "http://[::]/",
             "http://[::ffff:10.0.0.1]/",
@@ -224,6 +235,7 @@ mod tests {
             "http://8.8.8.8/",
             "http://172.32.0.1/",
             "http://172.15.0.1/",
+            "http://168.63.129.17/",
             "https://[2606:4700::1111]/",
             "http://[64:ff9b::808:808]/",
             "https://tools.example/mcp",
@@ -249,6 +261,9 @@ mod tests {
             "http://[fd00:ec2::254]/",
             "http://[fd20:ce::254]/",
             "http://100.100.100.200/",
+            "http://168.63.129.16/machine/?comp=goalstate",
+            "http://[2002:a83f:8110::]/",
+            "http://192.0.0.192/latest/",
             "nothing",
         ] {
             assert_eq!(Reach::BeyondLink.check(link), Err(DeniedAddress), "{link}");
