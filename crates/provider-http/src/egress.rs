@@ -53,14 +53,11 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let parts = address.segments();
-    let carried = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
-    };
     match parts {
         // Translated by the network, and by tunnels.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => carried(high, low),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            is_public_v4(v4(high, low))
+        }
         // Of protocols, and for documents.
         [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => false,
         [0x3fff, second, ..] if second < 0x1000 => false,
@@ -68,15 +65,33 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
+fn v4(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))
+}
+
+/// What an address of `64:ff9b:1::/48` may stand for: how long the prefix of its network is, only that network knows. The
+/// ninth byte is never part of it (RFC 6052).
+fn translated_here(address: Ipv6Addr) -> [Ipv4Addr; 4] {
+    let bytes = address.octets();
+    let at = |places: [usize; 4]| Ipv4Addr::from(places.map(|place| bytes[place]));
+    [
+        [6, 7, 9, 10],
+        [7, 9, 10, 11],
+        [9, 10, 11, 12],
+        [12, 13, 14, 15],
+    ]
+    .map(at)
+}
+
 /// Of a link, and those by which clouds tell a machine what it may do: whoever reaches them has its credentials.
 fn is_of_link(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_of_link_v4(address),
         IpAddr::V6(address) => match address.segments() {
-            [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
-                let bits = u32::from(high) << 16 | u32::from(low);
-                is_of_link_v4(Ipv4Addr::from_bits(bits))
-            }
+            [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+            | [0x2002, high, low, ..]
+            | [0, 0, 0, 0, 0, 0, high, low] => is_of_link_v4(v4(high, low)),
+            [0x64, 0xff9b, 1, ..] => translated_here(address).into_iter().any(is_of_link_v4),
             [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254] => true,
             [first, ..] => first & 0xffc0 == 0xfe80,
         },
@@ -256,6 +271,11 @@ mod tests {
             "http://[::ffff:169.254.169.254]/",
             "http://[64:ff9b::a9fe:a9fe]/",
             "http://[2002:a9fe:a9fe::]/",
+            "http://[::a9fe:a9fe]/",
+            "http://[64:ff9b:1::a9fe:a9fe]/",
+            "http://[64:ff9b:1:a9fe:a9:fe00::]/",
+            "http://[64:ff9b:1:a9:fe:a9fe::]/",
+            "http://[64:ff9b:1:1:a9:fea9:fe00:0]/",
             "http://[fe80::1]/",
             "http://[febf::1]/",
             "http://[fd00:ec2::254]/",
@@ -277,6 +297,7 @@ mod tests {
             "http://169.253.1.1/",
             "http://[fd00::1]/",
             "http://[fec0::1]/",
+            "http://[64:ff9b:1::a01:203]/",
             "http://8.8.8.8/",
             "https://tools.example/mcp",
         ] {
