@@ -72,15 +72,8 @@ fn v4(high: u16, low: u16) -> Ipv4Addr {
 /// What an address of `64:ff9b:1::/48` may stand for: how long the prefix of its network is, only that network knows. The
 /// ninth byte is never part of it (RFC 6052).
 fn translated_here(address: Ipv6Addr) -> [Ipv4Addr; 4] {
-    let bytes = address.octets();
-    let at = |places: [usize; 4]| Ipv4Addr::from(places.map(|place| bytes[place]));
-    [
-        [6, 7, 9, 10],
-        [7, 9, 10, 11],
-        [9, 10, 11, 12],
-        [12, 13, 14, 15],
-    ]
-    .map(at)
+    let [.., a, b, _, c, d, e, f, g, h, i] = address.octets();
+    [[a, b, c, d], [b, c, d, e], [c, d, e, f], [f, g, h, i]].map(Ipv4Addr::from)
 }
 
 /// Of a link, and those by which clouds tell a machine what it may do: whoever reaches them has its credentials.
