@@ -65,6 +65,7 @@ mod stands;
 mod state;
 mod strangers;
 mod summaries;
+mod tasks;
 mod trail;
 mod wire;
 
