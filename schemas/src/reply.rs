@@ -23,6 +23,8 @@ pub trait Reply: Message {
 /// What names, numbers and flags of a part take as JSON, at most, and those of a triple with its terms.
 const PART: usize = 1 << 10;
 const TRIPLE: usize = 512;
+/// What the names of a call of a tool take.
+const CALL: usize = 64;
 /// What a number takes, with what stands around it.
 const NUMBER: usize = 32;
 /// What a text has around it.
@@ -180,7 +182,54 @@ impl Reply for TextCompletionResponse {
     }
 }
 
-reply!(ChatCompletionResponse, this => this.end_of_stream, { end_of_stream: true });
+impl Reply for ChatCompletionResponse {
+    fn is_last(&self) -> bool {
+        self.error.is_some() || self.end_of_stream
+    }
+    fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+    fn failure(error: Error) -> Self {
+        Self {
+            error: Some(error),
+            end_of_stream: true,
+            ..Self::default()
+        }
+    }
+    fn longest(&self) -> Option<usize> {
+        let Self {
+            error: None,
+            failure: None,
+            retry_after: _,
+            delta,
+            content,
+            thinking,
+            tool_calls,
+            finish_reason,
+            model,
+            backend,
+            usage: _,
+            cost: _,
+            end_of_stream: _,
+            models,
+            health,
+            route: None,
+        } = self
+        else {
+            return None;
+        };
+        if !(models.is_empty() && health.is_empty()) {
+            return None;
+        }
+        let called = tool_calls.iter();
+        let called = called.flat_map(|call| [&call.id, &call.name, &call.arguments]);
+        let named = [finish_reason, model, backend].into_iter().flatten();
+        let texts = [delta, content, thinking].into_iter().chain(named);
+        let texts = texts.chain(called).map(|one| text(one)).sum::<usize>();
+        Some(PART + CALL * tool_calls.len() + texts)
+    }
+}
+
 reply!(PromptResponse, this => this.end_of_stream, { end_of_stream: true });
 reply!(ToolServiceResponse, this => this.end_of_stream, { end_of_stream: true });
 reply!(TriplesQueryResponse, this => this.is_final, { is_final: true });
@@ -266,12 +315,38 @@ mod tests {
         holds(&TextCompletionResponse {
             response: odd.clone(),
             thinking: odd.clone(),
-            model: Some(odd),
+            model: Some(odd.clone()),
             in_token: Some(i64::MIN),
             cost: Some(-1.25e-300),
             ..TextCompletionResponse::default()
         });
         holds(&TextCompletionResponse::default());
+        let call = ChatToolCall {
+            id: odd.clone(),
+            name: odd.clone(),
+            arguments: odd.clone(),
+        };
+        holds(&ChatCompletionResponse {
+            delta: odd.clone(),
+            content: odd.clone(),
+            thinking: odd.clone(),
+            tool_calls: vec![call, ChatToolCall::default()],
+            finish_reason: Some(odd.clone()),
+            model: Some(odd.clone()),
+            backend: Some(odd),
+            retry_after: Some(i64::MIN),
+            usage: Some(ChatUsage {
+                input: i64::MIN,
+                output: i64::MIN,
+                cache_read: i64::MIN,
+                cache_write: i64::MIN,
+                total: i64::MIN,
+                estimated: true,
+            }),
+            cost: Some(-1.25e-300),
+            ..ChatCompletionResponse::default()
+        });
+        holds(&ChatCompletionResponse::default());
     }
 
     #[test]
@@ -286,5 +361,12 @@ mod tests {
         let failed = AgentResponse::failure(Error::typed("x", "y"));
         assert_eq!(failed.longest(), None);
         assert_eq!(ConfigResponse::default().longest(), None);
+        let failed = ChatCompletionResponse::failure(Error::typed("x", "y"));
+        assert_eq!(failed.longest(), None);
+        let listed = ChatCompletionResponse {
+            models: vec![ModelInfo::default()],
+            ..ChatCompletionResponse::default()
+        };
+        assert_eq!(listed.longest(), None);
     }
 }

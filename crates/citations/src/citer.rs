@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::refusal::is_refusal;
-use super::sentences::{BRACKET, is_closing, is_end, numbers};
+use super::sentences::{self, BRACKET, is_closing, is_end, numbers};
 use super::words::{word_set, words};
 
 /// Share of a sentence's telling words that its passages must have.
@@ -369,7 +369,7 @@ pub fn renumbered(text: &str, number: impl Fn(usize) -> Option<usize>) -> String
     let mut rest = text;
     while let Some(at) = rest.find('[') {
         out.push_str(&rest[..at]);
-        let inside = rest[at + 1..].split_once(']');
+        let inside = sentences::bracket(&rest[at + 1..]);
         match inside.and_then(|(inside, after)| Some((numbers(inside)?, after))) {
             Some((numbers, after)) => {
                 let mut known: Vec<usize> = numbers.into_iter().filter_map(&number).collect();

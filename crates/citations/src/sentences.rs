@@ -85,7 +85,7 @@ fn mark(text: &str) -> Option<usize> {
 }
 
 /// What stands in a bracket and behind it, of one that is short enough to cite.
-fn bracket(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn bracket(text: &str) -> Option<(&str, &str)> {
     let at = text.bytes().take(BRACKET + 1).position(|b| b == b']')?;
     Some((&text[..at], &text[at + 1..]))
 }

@@ -169,6 +169,30 @@ pub fn decode(bytes: &[u8]) -> Result<Value, Malformed> {
     value(&mut rest, DEEPEST)
 }
 
+/// What a value takes where it stands: in a list that grew to twice its need, or in a map with a key of its own on the heap.
+const PLACE: usize = 150;
+/// What a list and a map take, however little is in them.
+const LIST: usize = 320;
+const MAP: usize = 640;
+
+/// How many bytes of memory the value takes at most that [`decode`] makes of these bytes: a list of empty lists takes hundreds of
+/// times as many as it has.
+pub fn weight(bytes: &[u8]) -> usize {
+    let (mut sum, mut rest) = (bytes.len(), bytes);
+    while let Ok(Some(head)) = head(rest) {
+        let beside = match head.kind {
+            Kind::List => LIST,
+            Kind::Map => MAP,
+            // It becomes base64.
+            Kind::Binary => head.payload.div_ceil(3) + 4,
+            _ => 0,
+        };
+        sum += PLACE + beside;
+        rest = rest.get(head.length + head.payload..).unwrap_or_default();
+    }
+    sum
+}
+
 fn value(rest: &mut &[u8], depth: usize) -> Result<Value, Malformed> {
     if depth == 0 {
         return Err(Malformed::Deep);
@@ -341,6 +365,27 @@ mod tests {
             assert_eq!(found.len(), values.len());
             assert_eq!(found, values);
         }
+    }
+
+    #[test]
+    fn a_value_weighs_what_is_made_of_it() {
+        let lists = [&[0xdc, 0x03, 0xe8][..], &[0x90; 1_000]].concat();
+        assert!(decode(&lists).is_ok_and(|value| value[999] == json!([])));
+        assert_eq!(
+            weight(&lists),
+            lists.len() + 1_001 * (PLACE + LIST),
+            "the list, and those in it"
+        );
+        let map = written(&json!({"a": "x".repeat(70_000)}));
+        assert_eq!(weight(&map), map.len() + MAP + 3 * PLACE);
+        let binary = [&[0xc5, 0x0b, 0xb8][..], &[7; 3_000]].concat();
+        let text = decode(&binary).unwrap();
+        let text = text.as_str().unwrap();
+        assert!((text.len()..text.len() + 200).contains(&weight(&binary)));
+        // What is no value, or is cut off, is counted as far as it goes.
+        assert_eq!(weight(&[0xc1]), 1);
+        assert_eq!(weight(&[0xdb, 0xff, 0xff, 0xff, 0xff]), 5 + PLACE);
+        assert_eq!(weight(&[]), 0);
     }
 
     #[test]

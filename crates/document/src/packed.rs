@@ -5,7 +5,7 @@ use std::io::Read;
 
 use flate2::read::ZlibDecoder;
 
-/// Streams of one file that are unpacked at most.
+/// Streams of one file that are looked for and unpacked at most.
 const STREAMS: usize = 2000;
 /// Bytes of one of them, unpacked, that are looked at.
 const LONGEST: u64 = 4 << 20;
@@ -14,27 +14,25 @@ const MOST: usize = 64 << 20;
 /// How far from its type a stream's dictionary reaches.
 const DICTIONARY: usize = 4096;
 
-/// The unpacked text of each stream of objects: numbers and places of the objects first, then the objects.
+/// The unpacked text of each stream of objects: numbers and places of the objects first, then the objects. Nothing
+/// where there is no stream.
 pub(crate) fn objects(pdf: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     let (mut at, mut left) = (0, MOST);
     let streams = std::iter::from_fn(move || {
-        loop {
-            at += find(pdf.get(at..)?, b"/ObjStm")? + 7;
-            let head = &pdf[at..pdf.len().min(at + DICTIONARY)];
-            let Some(start) = find(head, b"stream") else {
-                continue;
-            };
+        at += find(pdf.get(at..)?, b"/ObjStm")? + 7;
+        let head = &pdf[at..pdf.len().min(at + DICTIONARY)];
+        let mut unpacked = Vec::new();
+        if let Some(start) = find(head, b"stream") {
             let body = &pdf[at + start + 6..];
             let body = body.strip_prefix(b"\r").unwrap_or(body);
             let body = body.strip_prefix(b"\n").unwrap_or(body);
-            let mut unpacked = Vec::new();
             // What came before it broke off is looked at all the same.
             let _ = ZlibDecoder::new(body)
                 .take(LONGEST)
                 .read_to_end(&mut unpacked);
-            left = left.checked_sub(unpacked.len())?;
-            return Some(unpacked);
         }
+        left = left.checked_sub(unpacked.len())?;
+        Some(unpacked)
     });
     streams.take(STREAMS)
 }
@@ -91,6 +89,14 @@ pub(crate) mod tests {
         assert_eq!(found, [b"4 0 << /A 1 >>\n".to_vec()]);
         pdf.extend_from_slice(b"/ObjStm stream\nno zlib /ObjStm");
         assert_eq!(objects(&pdf).filter(|text| !text.is_empty()).count(), 1);
+    }
+
+    #[test]
+    fn streams_that_are_announced_only_count() {
+        let mut pdf = b"/ObjStm ".repeat(2 * STREAMS);
+        pdf.extend(packed(&[(4, "<< /A 1 >>")]));
+        let sizes: Vec<_> = objects(&pdf).map(|text| text.len()).collect();
+        assert_eq!(sizes, [0; STREAMS]);
     }
 
     #[test]

@@ -15,11 +15,13 @@ use reqwest::redirect::Policy;
 pub struct DeniedAddress;
 
 /// Networks of IPv4 that are not open to everybody, or are for no single machine: the network and the bits of its mask.
-const V4: [([u8; 4], u32); 15] = [
+const V4: [([u8; 4], u32); 16] = [
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
     ([100, 64, 0, 0], 10),
     ([127, 0, 0, 0], 8),
+    // Azure answers its own machines there, and nobody else.
+    ([168, 63, 129, 16], 32),
     ([169, 254, 0, 0], 16),
     ([172, 16, 0, 0], 12),
     ([192, 0, 0, 0], 24),
@@ -51,14 +53,11 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let parts = address.segments();
-    let carried = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
-    };
     match parts {
         // Translated by the network, and by tunnels.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => carried(high, low),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            is_public_v4(v4(high, low))
+        }
         // Of protocols, and for documents.
         [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => false,
         [0x3fff, second, ..] if second < 0x1000 => false,
@@ -66,23 +65,41 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
+fn v4(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))
+}
+
+/// What an address of `64:ff9b:1::/48` may stand for: how long the prefix of its network is, only that network knows. The
+/// ninth byte is never part of it (RFC 6052).
+fn translated_here(address: Ipv6Addr) -> [Ipv4Addr; 4] {
+    let [.., a, b, _, c, d, e, f, g, h, i] = address.octets();
+    [[a, b, c, d], [b, c, d, e], [c, d, e, f], [f, g, h, i]].map(Ipv4Addr::from)
+}
+
 /// Of a link, and those by which clouds tell a machine what it may do: whoever reaches them has its credentials.
 fn is_of_link(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_of_link_v4(address),
         IpAddr::V6(address) => match address.segments() {
-            [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
-                let bits = u32::from(high) << 16 | u32::from(low);
-                is_of_link_v4(Ipv4Addr::from_bits(bits))
-            }
+            [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+            | [0x2002, high, low, ..]
+            | [0, 0, 0, 0, 0, 0, high, low] => is_of_link_v4(v4(high, low)),
+            [0x64, 0xff9b, 1, ..] => translated_here(address).into_iter().any(is_of_link_v4),
             [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254] => true,
             [first, ..] => first & 0xffc0 == 0xfe80,
         },
     }
 }
 
+/// Addresses beyond a link by which clouds do so: of Alibaba, Azure and Oracle.
+const METADATA: [Ipv4Addr; 3] = [
+    Ipv4Addr::new(100, 100, 100, 200),
+    Ipv4Addr::new(168, 63, 129, 16),
+    Ipv4Addr::new(192, 0, 0, 192),
+];
+
 fn is_of_link_v4(address: Ipv4Addr) -> bool {
-    address.is_link_local() || address == Ipv4Addr::new(100, 100, 100, 200)
+    address.is_link_local() || METADATA.contains(&address)
 }
 
 /// Which addresses are asked.
@@ -199,6 +216,8 @@ mod tests {
             "http://100.64.0.1/",
             "http://0.0.0.0/",
             "http://255.255.255.255/",
+            "http://168.63.129.16/",
+            "http://[64:ff9b::a83f:8110]/",
             "http://[::1]/",
             "http://[::]/",
             "http://[::ffff:10.0.0.1]/",
@@ -224,6 +243,7 @@ mod tests {
             "http://8.8.8.8/",
             "http://172.32.0.1/",
             "http://172.15.0.1/",
+            "http://168.63.129.17/",
             "https://[2606:4700::1111]/",
             "http://[64:ff9b::808:808]/",
             "https://tools.example/mcp",
@@ -244,11 +264,19 @@ mod tests {
             "http://[::ffff:169.254.169.254]/",
             "http://[64:ff9b::a9fe:a9fe]/",
             "http://[2002:a9fe:a9fe::]/",
+            "http://[::a9fe:a9fe]/",
+            "http://[64:ff9b:1::a9fe:a9fe]/",
+            "http://[64:ff9b:1:a9fe:a9:fe00::]/",
+            "http://[64:ff9b:1:a9:fe:a9fe::]/",
+            "http://[64:ff9b:1:1:a9:fea9:fe00:0]/",
             "http://[fe80::1]/",
             "http://[febf::1]/",
             "http://[fd00:ec2::254]/",
             "http://[fd20:ce::254]/",
             "http://100.100.100.200/",
+            "http://168.63.129.16/machine/?comp=goalstate",
+            "http://[2002:a83f:8110::]/",
+            "http://192.0.0.192/latest/",
             "nothing",
         ] {
             assert_eq!(Reach::BeyondLink.check(link), Err(DeniedAddress), "{link}");
@@ -262,6 +290,7 @@ mod tests {
             "http://169.253.1.1/",
             "http://[fd00::1]/",
             "http://[fec0::1]/",
+            "http://[64:ff9b:1::a01:203]/",
             "http://8.8.8.8/",
             "https://tools.example/mcp",
         ] {

@@ -22,6 +22,8 @@ use crate::process::client;
 
 /// Bytes of what the tool `much` says.
 pub const MUCH: usize = 2 << 20;
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
 
 /// The running server. Its tools: `fail` says what was wrong, `object` answers with structured content, `picture` with an image,
 /// `hang` never, `much` with [`MUCH`] bytes, `document` with the text of its argument `id`, `again` with what [`McpServer::again`]
@@ -31,6 +33,8 @@ pub struct McpServer {
     address: String,
     /// Sessions so far.
     pub opened: AtomicUsize,
+    /// It has forgotten its session, as after a restart: the next request in it is not found.
+    pub forgets: AtomicBool,
     /// Calls so far: name, arguments, and what else was said.
     pub calls: Mutex<Vec<Value>>,
     /// What it says of its tools, in pages; nothing: it has none to list.
@@ -171,6 +175,9 @@ async fn take(
     if let Some(said) = said {
         *server.authorization.lock() = Some(said.to_owned());
     }
+    if headers.contains_key(SESSION) && server.forgets.swap(false, Ordering::SeqCst) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     let params = &message["params"];
     let result = match message["method"].as_str().unwrap_or_default() {
         "initialize" => {
@@ -191,7 +198,7 @@ async fn take(
         }
     };
     let reply = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-    let session = ("mcp-session-id", "s1");
+    let session = (SESSION, "s1");
     let Some(before) = server.before.lock().clone() else {
         return ([session], Json(reply)).into_response();
     };

@@ -37,6 +37,10 @@ pub struct SentMessage {
     pub message: String,
     /// What happens while another turn of the session is in progress.
     pub when_busy: WhenBusy,
+    /// Id of the message that must be the newest one of the session's user; left out: whichever it is.
+    pub follows: Option<String>,
+    /// Whether the session is deleted if the message is refused and nothing was said in it.
+    pub starts: bool,
     /// Whether the answer is wanted as events: over the socket and the bus.
     pub streaming: bool,
     /// How many agents called each other before this request.

@@ -217,7 +217,7 @@ impl Budget {
         }
     }
 
-    /// Reads bytes when there is memory for it. What is made of them counts while the share is held.
+    /// Reads JSON when there is memory for it. What is made of it counts while the share is held.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         of: &Reader,
@@ -235,6 +235,25 @@ impl Budget {
         let counted = bytes.clone();
         let need = off(move || need(&counted)).await?;
         let reading = reading(self.share(of, need).await?);
+        Ok((off(move || parse(&bytes)).await?, reading))
+    }
+
+    /// Reads another syntax. `weigh` says how many bytes of memory what is made of it needs, at most; it may stop counting beyond
+    /// the bytes that it is given. A few bytes may need long work, so it is done off the runtime's threads.
+    pub(crate) async fn read_weighed<T: Send + 'static>(
+        &self,
+        of: &Reader,
+        bytes: Bytes,
+        weigh: impl FnOnce(&[u8], usize) -> usize + Send + 'static,
+        parse: impl FnOnce(&[u8]) -> T + Send + 'static,
+    ) -> Result<(T, Reading), RequestError> {
+        let most = self.parsing.large.total().saturating_mul(UNIT);
+        let counted = bytes.clone();
+        let need = off(move || weigh(&counted, most)).await?;
+        let reading = Reading {
+            share: self.share(of, need).await?,
+            bytes: bytes.len(),
+        };
         Ok((off(move || parse(&bytes)).await?, reading))
     }
 

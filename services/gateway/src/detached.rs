@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tg_clients::agent_runs::AgentRuns;
 use tg_mesh::tg_bus::pause::doubled;
 use tg_mesh::{Mesh, TaskKind, clock};
-use tg_schemas::msg::{AgentTask, DetachedRun, RunHappened};
+use tg_schemas::msg::{DetachedRun, RunHappened};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
 use tokio::time::Instant;
@@ -272,10 +272,6 @@ impl Detached {
                     .put_truthy("next", next)
                     .done()
             }
-            "list-tasks" => {
-                page()?;
-                tasks(&runs, &fields).await?
-            }
             "why-run" => {
                 let why = runs.why(&fields.required_text("run")?).await?;
                 let (run, standing) = why.ok_or_else(|| not_found("run not found"))?;
@@ -457,37 +453,6 @@ fn cancelled(id: String, happened: Option<RunHappened>) -> Body {
         .put("tool-calls", calls)
         .put("in-token", happened.in_token)
         .put("out-token", happened.out_token)
-        .done()
-}
-
-/// Tasks that runs gave; the page is the agent's.
-async fn tasks(runs: &AgentRuns<'_>, fields: &Fields<'_>) -> Result<Body, Error> {
-    let (limit, after) = (fields.integer_or("limit", 0)?, fields.text("after")?);
-    let (tasks, next) = runs.tasks(limit, &after).await?;
-    let rows = tasks.into_iter().map(task_shown).map(Value::Object);
-    Ok(Reply::new()
-        .put("tasks", rows.collect::<Vec<_>>())
-        .put_truthy("next", next)
-        .done())
-}
-
-/// A task in a list.
-fn task_shown(task: AgentTask) -> Body {
-    Reply::new()
-        .put("id", task.id)
-        .put("kind", task.kind)
-        .put("agent", task.agent)
-        .put("session", task.session)
-        .put_truthy("run", task.run)
-        .put("workspace", task.workspace)
-        .put_truthy("user", task.user)
-        .put("message", task.message)
-        .put("status", task.status)
-        .put_truthy("result", task.result)
-        .put_truthy("error", task.error)
-        .put("created-ms", task.created_ms)
-        .put_truthy("started-ms", task.started_ms)
-        .put_truthy("completed-ms", task.completed_ms)
         .done()
 }
 

@@ -12,7 +12,6 @@ mod admission;
 mod ask;
 mod audit;
 mod auth;
-mod beginning;
 mod budget;
 mod call;
 mod calls;
@@ -66,6 +65,7 @@ mod stands;
 mod state;
 mod strangers;
 mod summaries;
+mod tasks;
 mod trail;
 mod wire;
 

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::{Auth, Identity};
-use crate::beginning::Beginnings;
 use crate::budget::Budget;
 use crate::calls::Calls;
 use crate::certificate::Certificate;
@@ -56,8 +55,6 @@ pub(crate) struct App {
     pub(crate) detached: Detached,
     /// What such work sent, for whoever joins it again.
     pub(crate) kept: Kept,
-    /// Stored responses that begin.
-    pub(crate) beginnings: Beginnings,
     /// Calls of tools that their callers may cancel.
     pub(crate) calls: Calls,
     /// What clients of `/mcp` were asked.
@@ -117,7 +114,6 @@ impl App {
             judges: JudgeRoom::default(),
             detached: Detached::new(options.settings.detached_per_user),
             kept: Kept::new(),
-            beginnings: Beginnings::default(),
             calls: Calls::default(),
             asked: Asked::default(),
             levels: Levels::default(),

@@ -1,6 +1,7 @@
 //! What a language model is to the rest of the mesh: a request in, pieces and one completion out.
 //! Holds no provider's vocabulary.
 
+use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -69,6 +70,28 @@ pub struct ChatRequest {
     pub place: Place,
 }
 
+/// Counts bytes that are written, and keeps none.
+#[derive(Default)]
+struct Length(usize);
+
+impl io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Bytes that an object takes as JSON.
+fn written(map: &Map<String, Value>) -> usize {
+    let mut length = Length::default();
+    let done = serde_json::to_writer(&mut length, map);
+    done.map_or(0, |()| length.0)
+}
+
 /// A chat with a model, with tools that it may call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dialog {
@@ -108,8 +131,6 @@ impl ChatRequest {
 
     /// Characters that the model is sent.
     pub(crate) fn characters(&self) -> usize {
-        let written =
-            |map: &Map<String, Value>| serde_json::to_string(map).map_or(0, |text| text.len());
         let schema = match &self.format {
             Format::Schema(schema) => written(schema),
             Format::Text | Format::Json => 0,
@@ -219,4 +240,29 @@ pub trait ChatModel: Send + Sync + 'static {
     /// # Errors
     /// [`LlmError::Unsupported`] where the provider cannot say, else as for [`Self::chat`].
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_counts_with_its_schema_as_json() {
+        let schema = json!({"type": "object", "title": "\"ü\""});
+        let tool = ChatTool {
+            name: "add".to_owned(),
+            description: "Adds.".to_owned(),
+            parameters: schema.as_object().cloned(),
+        };
+        let request = ChatRequest {
+            dialog: Some(Arc::new(Dialog {
+                tools: vec![tool],
+                ..Dialog::default()
+            })),
+            ..ChatRequest::default()
+        };
+        assert_eq!(request.characters(), 8 + schema.to_string().len());
+    }
 }

@@ -43,6 +43,8 @@ pub enum SessionsError {
     NoSession,
     /// The session belongs to another agent.
     OtherAgent,
+    /// The message that another one is to follow is not the newest of its user.
+    Followed,
     /// Another turn of the session is in progress.
     Busy,
     /// Too many turns wait.
@@ -204,6 +206,10 @@ impl From<SessionsError> for Refused<Failure> {
             SessionsError::OtherAgent => of(
                 FailureCode::SessionAgentMismatch,
                 "name: the session belongs to another agent",
+            ),
+            SessionsError::Followed => of(
+                FailureCode::Conflict,
+                "follows: must be the newest message of the session's user: another one came after it",
             ),
             SessionsError::Busy => of(
                 FailureCode::SessionBusy,

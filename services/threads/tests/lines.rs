@@ -39,7 +39,7 @@ async fn line_134_a_given_thread_is_kept(place: Place) {
     for bad in ["abc", "abc", "", "6F1F6A52-6F0C-4D3E-9A53-3A1C4B1E2D70"] {
         let (said, thread) = world.texts(&on(bad, send("echo", "x"))).await;
         assert!(ThreadId::parse(&thread).is_ok(), "{bad}: {thread}");
-        assert_eq!(said, [thread.clone()]);
+        assert_eq!(said, std::slice::from_ref(&thread));
         assert!(!new.contains(&thread) && thread != THREAD, "{bad}");
         new.push(thread);
     }

@@ -193,6 +193,17 @@ async fn a_slow_tool_ends_with_who_asked_for_it(place: Place) {
     assert_eq!(system.server.opened.load(Ordering::SeqCst), 1);
 }
 
+/// As after a restart: whoever calls next does not notice.
+async fn a_session_that_its_server_forgot_is_agreed_again(place: Place) {
+    let system = System::start(&place).await;
+    system.call("my find", "{}").await.unwrap();
+    system.server.forgets.store(true, Ordering::SeqCst);
+    let found = system.call("my find", "{}").await.unwrap();
+    assert_eq!(found.text, "found");
+    assert_eq!(system.server.opened.load(Ordering::SeqCst), 2);
+    assert_eq!(system.server.count("find"), 2);
+}
+
 async fn what_a_tool_says_too_much_is_left_out_and_said_to_be(place: Place) {
     let system = System::start(&place).await;
     let much = system.call("my much", "{}").await.unwrap();
@@ -359,5 +370,6 @@ tg_testkit::on_both_buses!(
     a_tool_answers_in_text_or_with_an_object,
     what_went_wrong_is_told_in_the_words_of_whose_it_is,
     a_slow_tool_ends_with_who_asked_for_it,
+    a_session_that_its_server_forgot_is_agreed_again,
     what_a_tool_says_too_much_is_left_out_and_said_to_be,
 );

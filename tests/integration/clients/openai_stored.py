@@ -6,6 +6,7 @@ Arguments: base URL with `/v1`, a key. Prints what was wrong.
 import json
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import openai
 
@@ -89,6 +90,29 @@ def repeated(api):
     fails("deleted by another request", openai.NotFoundError, "not_found", lambda: api.responses.delete(first.id))
 
 
+def repeated_behind(api):
+    """The same behind another response, also once a third one follows."""
+    first = api.responses.create(model=AGENT, input="Who built the lamp?")
+    own = {"X-Request-Id": "behind-again"}
+    behind = {"model": AGENT, "input": "And then?", "previous_response_id": first.id}
+    create = lambda: api.responses.create(**behind, extra_headers=own)
+    shown = lambda one: (one.id, one.created_at, one.output_text, one.previous_response_id)
+    second = create()
+    same("behind again", shown(create()), shown(second))
+    api.responses.create(model=AGENT, input="Good night.", previous_response_id=second.id)
+    same("behind and followed", shown(create()), shown(second))
+
+
+def at_once(api):
+    """Requests that are the same and come together are one response, which stays."""
+    own = {"X-Request-Id": "at-once"}
+    create = lambda _: api.responses.create(model=AGENT, input="Who built the lamp?", extra_headers=own)
+    with ThreadPoolExecutor(4) as pool:
+        names = {one.id for one in pool.map(create, range(4))}
+    same("at once", len(names), 1)
+    same("kept", api.responses.retrieve(names.pop()).status, "completed")
+
+
 def cancelled(api):
     events = iter(api.responses.create(model=AGENT, input="Say nothing", stream=True))
     begun = next(events)
@@ -103,7 +127,7 @@ def cancelled(api):
 
 def main():
     api = client()
-    for work in (followed, deleted, repeated, cancelled):
+    for work in (followed, deleted, repeated, repeated_behind, at_once, cancelled):
         try:
             work(api)
         except Exception:

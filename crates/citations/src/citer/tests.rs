@@ -152,6 +152,9 @@ fn numbers_are_exchanged() {
         renumbered("A [1]. B [2, 1] [x] C [7] D [", shift),
         "A [3]. B [3, 4] [x] C D ["
     );
+    // The end of each is looked for nearby, not in all that follows.
+    let open = "[".repeat(4 << 20);
+    assert!(renumbered(&open, shift) == open);
 }
 
 proptest! {

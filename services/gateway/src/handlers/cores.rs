@@ -6,7 +6,7 @@ use axum::body::Body as HttpBody;
 use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, stream};
 use serde::Deserialize;
@@ -21,7 +21,7 @@ use super::read;
 use super::whole::Whole;
 use crate::ask::Part;
 use crate::auth::Identity;
-use crate::budget::Reader;
+use crate::budget::{Reader, Reading};
 use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_value};
@@ -106,7 +106,8 @@ impl Taking<'_> {
         let mut waiting = FuturesUnordered::new();
         while let Some(record) = records.next().await? {
             let number = records.number;
-            let put = to_put(record, self.core).map_err(|error| numbered(number, error))?;
+            let read = self.read(&mut waiting, (record, number));
+            let (put, reading) = read.await?;
             let (key, items) = count(&put);
             // A document follows its metadata, a child its parent; everything else is in no order.
             let in_order = key.starts_with("library");
@@ -120,7 +121,10 @@ impl Taking<'_> {
             waiting.push(async move {
                 let done = ask(app, identity, put, workspace, meta).await;
                 let reply = match done {
-                    Ok(mut running) => Whole::Last.collect(&mut running).await,
+                    Ok(running) => {
+                        let mut running = running.holding(reading);
+                        Whole::Last.collect(&mut running).await
+                    }
                     Err(fault) => Err(fault),
                 };
                 let reply = reply.map_err(|fault| numbered(number, fault.error()))?;
@@ -139,6 +143,30 @@ impl Taking<'_> {
         Ok(())
     }
 
+    /// The request of a record, once there is memory for it. Those under way go on meanwhile, and give memory back.
+    async fn read<F: Future<Output = Result<(), Error>>>(
+        &self,
+        waiting: &mut FuturesUnordered<F>,
+        (record, number): (Bytes, u64),
+    ) -> Result<(Body, Reading), Error> {
+        let (reader, core) = (Reader::known(self.identity), self.core.to_owned());
+        // What the request has is a copy of what the record has.
+        let weigh = |record: &[u8], _: usize| 2 * msgpack::weight(record);
+        let parse = move |record: &[u8]| put_of(record, &core, number);
+        let read = self.app.budget.read_weighed(&reader, record, weigh, parse);
+        let mut read = std::pin::pin!(read);
+        loop {
+            tokio::select! {
+                biased;
+                Some(done) = waiting.next(), if !waiting.is_empty() => done?,
+                read = &mut read => {
+                    let (put, reading) = read.map_err(|fault| numbered(number, fault.error()))?;
+                    return Ok((put?, reading));
+                }
+            }
+        }
+    }
+
     fn note(&mut self, key: &str, items: usize) {
         for (key, more) in [("records", 1), (key, items as u64)] {
             let sum = self.counts.get(key).and_then(Value::as_u64).unwrap_or(0) + more;
@@ -149,6 +177,14 @@ impl Taking<'_> {
 
 fn numbered(number: u64, error: Error) -> Error {
     Error::typed(&error.kind, format!("record {number}: {}", error.message))
+}
+
+/// The request that puts a record into a core. Its errors name the record by its number.
+pub(super) fn put_of(record: &[u8], core: &str, number: u64) -> Result<Body, Error> {
+    let read = msgpack::decode(record)
+        .map_err(|fault| Error::new(ErrorCode::BadRequest, fault.to_string()));
+    let put = read.and_then(|record| to_put(record, core));
+    put.map_err(|error| numbered(number, error))
 }
 
 /// What a record holds, and how many of it.
@@ -191,7 +227,9 @@ impl Records {
         }
     }
 
-    pub(super) async fn next(&mut self) -> Result<Option<Value>, Error> {
+    /// The bytes of the next record. They count until the one after it is asked for.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        self.received.need(self.buffer.len());
         loop {
             let wrong = |number: u64, fault: msgpack::Malformed| {
                 let text = format!("record {}: {fault}", number + 1);
@@ -199,13 +237,9 @@ impl Records {
             };
             let end = self.scanner.end(&self.buffer);
             if let Some(end) = end.map_err(|fault| wrong(self.number, fault))? {
-                let value = msgpack::decode(&self.buffer[..end]);
-                let value = value.map_err(|fault| wrong(self.number, fault))?;
-                self.buffer.advance(end);
                 self.scanner = Scanner::default();
                 self.number += 1;
-                self.received.need(self.buffer.len());
-                return Ok(Some(value));
+                return Ok(Some(self.buffer.split_to(end).freeze()));
             }
             if self.buffer.len() > self.limit {
                 let text = format!(

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use futures::executor::block_on;
 use futures::stream;
 use tg_core_file::msgpack;
-use tg_core_file::record::to_put;
 use tg_testkit::fuzz::{beside_doors, door, run};
 
 use super::frame_heads::heads;
@@ -172,7 +171,7 @@ fn uploads_of_cores() {
         let received = Received::new(&budget, Reader::stranger(), None);
         let mut records = cores::Records::new(body, 16 << 10, received);
         while let Some(Some(record)) = sayings.of(block_on(records.next())) {
-            let _ = sayings.of(to_put(record, "core"));
+            let _ = sayings.of(cores::put_of(&record, "core", 1));
         }
     });
 }

@@ -175,10 +175,14 @@ async fn add(
     let Some(format) = syntax::of_body(content_type.unwrap_or_default()) else {
         return Ok(unsupported(&["text/turtle", "application/n-triples"]));
     };
-    let (bytes, _received) = read::known_bytes(app, headers, body, &way.identity).await?;
+    let read = read::known_bytes(app, headers, body, &way.identity, usize::MAX);
+    let (bytes, _received) = read.await?;
     let reader = Reader::known(&way.identity);
+    let of = graph.clone();
+    let weigh = move |bytes: &[u8], most| syntax::weight(bytes, format, &of, most);
     let parse = move |bytes: &[u8]| syntax::triples(bytes, format, &graph);
-    let (triples, _share) = app.budget.read(&reader, bytes, parse).await?;
+    let read = app.budget.read_weighed(&reader, bytes, weigh, parse);
+    let (triples, _share) = read.await?;
     let record = Triples {
         metadata: Some(Metadata {
             collection,

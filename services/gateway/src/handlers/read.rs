@@ -101,15 +101,16 @@ pub(super) async fn messages_of(
     Ok((sent?, reading))
 }
 
-/// The bytes of a body of somebody who is known, as they are; they count while that is held.
+/// The bytes of a body of somebody who is known, at most so many, as they are; they count while that is held.
 pub(super) async fn known_bytes(
     app: &App,
     headers: &HeaderMap,
     body: HttpBody,
     identity: &Identity,
+    most: usize,
 ) -> Result<(Bytes, Received), RequestError> {
     let reader = Reader::known(identity);
-    bytes(app, headers, body, true, &reader, usize::MAX).await
+    bytes(app, headers, body, true, &reader, most).await
 }
 
 /// The bytes of a body, at most the limit, with what they count.

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::stream;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
+use tg_schemas::limits::MESSAGE;
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,8 @@ use crate::state::{App, Shared};
 
 /// Most results of a part of an answer: few messages for large answers, little memory for each.
 const BATCH: i64 = 1000;
+/// Largest body: of a longer query no message could be made. A form writes one byte as three.
+const LARGEST: usize = 3 * MESSAGE;
 const FORM: &str = "application/x-www-form-urlencoded";
 const QUERY: &str = "application/sparql-query";
 const UPDATE: &str = "application/sparql-update";
@@ -71,7 +74,8 @@ pub(crate) async fn post(
             UPDATE => return Err(no_updates()),
             _ => return Ok(unsupported(&[FORM, QUERY])),
         }
-        let (bytes, _received) = read::known_bytes(&app, &headers, body, &identity).await?;
+        let read = read::known_bytes(&app, &headers, body, &identity, LARGEST);
+        let (bytes, _received) = read.await?;
         let text = std::str::from_utf8(&bytes).map_err(|_| fault("query", "is not UTF-8"))?;
         let asked = Asked::default().with(query.as_deref().unwrap_or_default())?;
         let asked = match kind.as_str() {

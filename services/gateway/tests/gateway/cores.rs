@@ -161,7 +161,38 @@ async fn doors_of_cores_are_for_administrators_and_name_what_is_missing(place: P
     );
 }
 
+/// A list of a million lists is a megabyte, and hundreds as a tree: it is refused before that is made.
+async fn a_record_is_counted_before_it_is_read(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
+        options.settings.parsing_mb = 64;
+    })
+    .await;
+    // `["t", {"t": […]}]`
+    let lists = 1_000_000_u32;
+    let head = [
+        &[0x92, 0xa1, b't', 0x81, 0xa1, b't', 0xdd][..],
+        &lists.to_be_bytes(),
+    ];
+    let mut file = head.concat();
+    file.resize(file.len() + lists as usize, 0x90);
+    let post = world
+        .http
+        .post(world.url("/api/v1/import-core?id=copy"))
+        .body(file)
+        .timeout(BOUND);
+    let response = post.send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 413);
+    let reply: Value = response.json().await.unwrap();
+    let told = reply["error"]["message"].as_str().unwrap();
+    assert!(
+        told.starts_with("record 1: the request is too large"),
+        "{reply}"
+    );
+    assert!(world.fakes.put.lock().is_empty());
+}
+
 tg_testkit::on_both_buses!(
+    a_record_is_counted_before_it_is_read,
     a_core_comes_frame_by_frame_with_whole_documents,
     a_large_document_is_put_in_parts,
     a_file_that_is_exported_can_be_imported_elsewhere,

@@ -462,8 +462,6 @@ pub struct Fakes {
     /// So many more cancels of runs find none.
     pub runs_unheard: Arc<AtomicUsize>,
     pub chats: Given<ChatCompletionRequest>,
-    /// What the sessions were asked.
-    pub operations: Given<OperationRequest>,
     /// Turns of sessions that were ended.
     pub turns_ended: Arc<watch::Sender<usize>>,
     pub iam: Arc<FakeIam>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -9,8 +10,6 @@ use tg_schemas::msg::{OperationRequest, OperationResponse};
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::fakes::{Play, Played};
 use tokio::sync::watch;
-
-use crate::fakes::Given;
 
 fn object(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
@@ -28,15 +27,15 @@ fn done(data: Value) -> OperationResponse {
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
 /// a turn, those of `sleeper` are one whose turn does not end, those of `mute` are one that keeps no message, and `maven` has none.
 /// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`. A guard stops each turn of `circles`. What
-/// names a session or an agent by a code behind [`FAILS`] fails with that code.
+/// names a session or an agent by a code behind [`FAILS`] fails with that code. The first session of `raced` is deleted before its
+/// message comes, and the session `both` has two turns.
 pub fn sessions(
     ended: Arc<watch::Sender<usize>>,
-    asked: Given<OperationRequest>,
 ) -> Arc<Played<OperationRequest, OperationResponse>> {
     let gone = Gone::default();
+    let raced = AtomicBool::default();
     Played::new(
         move |cx, ask: OperationRequest| -> Result<Play<OperationResponse>, Error> {
-            asked.lock().push((cx.workspace().to_owned(), ask.clone()));
             if ask.operation == "cancel-turn" {
                 ended.send_modify(|turns| *turns += 1);
             }
@@ -55,10 +54,10 @@ pub fn sessions(
             if let Some(refused) = refused(&gone, &ask, cx.request()) {
                 return Ok(vec![refused].into());
             }
+            if let Some(told) = in_known(session, &ask, &raced) {
+                return Ok(told.into());
+            }
             match session {
-                Some(THREAD) => return Ok(in_thread(&ask).into()),
-                Some(BUSY) => return Ok(in_busy(&ask).into()),
-                Some(MUTE) => return Ok(in_mute(&ask).into()),
                 Some(SLOW) if ask.operation == "send-message" => {
                     let mut told = begun();
                     told.truncate(1);
@@ -107,9 +106,9 @@ pub fn sessions(
                     json!({"code": "agent_not_found", "message": "m"}),
                 ),
                 ("create-session", Some(id)) if agent == Some("fresh") => done(json!({"id": id})),
-                ("create-session", _) if agent == Some("keeper") => done(json!({"id": THREAD})),
-                ("create-session", _) if agent == Some("sleeper") => done(json!({"id": SLOW})),
-                ("create-session", _) if agent == Some("mute") => done(json!({"id": MUTE})),
+                ("create-session", _) if of_agent(agent).is_some() => {
+                    done(json!({"id": of_agent(agent)}))
+                }
                 ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
                 ("import-session", _) => {
                     let document = ask.request.get("document");
@@ -132,6 +131,34 @@ pub fn sessions(
 /// Sessions that were deleted, each with the request that did it.
 type Gone = Mutex<BTreeMap<String, Option<String>>>;
 
+/// A session that another request deletes.
+const RACED: &str = "raced";
+
+/// A session that has two turns.
+const BOTH: &str = "both";
+
+/// What happens in it.
+fn in_both(ask: &OperationRequest) -> Vec<OperationResponse> {
+    let says = |field: &str, text: &str| ask.request.get(field) == Some(&json!(text));
+    match ask.operation.as_str() {
+        "get-session" => vec![done(
+            json!({"id": BOTH, "agent": "ann", "message_count": 4}),
+        )],
+        "list-messages" => vec![done(json!({"session_id": BOTH, "messages": [
+            {"id": "m1", "role": "user", "content": "x"},
+            {"id": "m2", "role": "assistant", "content": "a"},
+            {"id": "m3", "role": "user", "content": "y"},
+            {"id": "m4", "role": "assistant", "content": "b"}]}))],
+        // The request of the second turn comes again.
+        "send-message" if says("follows", "m1") && says("message", "y") => {
+            let mut told = events();
+            told[0].data.insert("id".to_owned(), json!("m3"));
+            told
+        }
+        _ => vec![failing(ErrorCode::Conflict, "conflict")],
+    }
+}
+
 /// Begins the ids of what fails.
 pub const FAILS: &str = "fails-";
 
@@ -149,11 +176,12 @@ fn refused(
     }
     let session = named("session_id").filter(|id| [THREAD, MUTE].contains(id))?;
     let deletes = ask.operation == "delete-session";
+    let refuses = session == MUTE && ask.request.get("starts") == Some(&json!(true));
     let by = gone.lock().get(session).cloned();
     match by {
         Some(by) if deletes && by.as_deref() == request => Some(done(json!({}))),
         Some(_) => Some(failing(ErrorCode::NotFound, "session_not_found")),
-        None if deletes => {
+        None if deletes || refuses => {
             let by = request.map(str::to_owned);
             gone.lock().insert(session.to_owned(), by);
             None
@@ -182,6 +210,38 @@ fn said_by(agent: Option<&str>, told: &str) -> Value {
         said["finish_reason"] = "loop".into();
     }
     said
+}
+
+/// The session that an agent has.
+fn of_agent(agent: Option<&str>) -> Option<&'static str> {
+    match agent? {
+        "keeper" => Some(THREAD),
+        "sleeper" => Some(SLOW),
+        "raced" => Some(RACED),
+        "mute" => Some(MUTE),
+        _ => None,
+    }
+}
+
+/// What happens in a session that the test knows.
+fn in_known(
+    session: Option<&str>,
+    ask: &OperationRequest,
+    raced: &AtomicBool,
+) -> Option<Vec<OperationResponse>> {
+    match session? {
+        THREAD => Some(in_thread(ask)),
+        BUSY => Some(in_busy(ask)),
+        MUTE => Some(in_mute(ask)),
+        BOTH => Some(in_both(ask)),
+        RACED if ask.operation == "send-message" => {
+            Some(match raced.swap(true, Ordering::Relaxed) {
+                false => vec![failing(ErrorCode::NotFound, "session_not_found")],
+                true => begun(),
+            })
+        }
+        _ => None,
+    }
 }
 
 /// A session whose turn does not end.

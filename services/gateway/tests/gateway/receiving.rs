@@ -6,7 +6,8 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
 use tg_testkit::place::Place;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -176,7 +177,49 @@ async fn questions_under_way_are_bounded_together(place: Place) {
     assert!(parts.next().await.unwrap().is_ok());
 }
 
+/// A short name in Turtle stands for a long one wherever it is written: what that makes is counted before it is made.
+async fn a_graph_of_long_names_is_refused_before_it_is_made(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
+        options.settings.parsing_mb = 64;
+    })
+    .await;
+    let send = |length: usize| {
+        let names = vec!["e:c"; 100].join(", ");
+        let long = "x".repeat(length);
+        let request = world
+            .http
+            .post(world.url("/api/v1/flow/default/graph/c?default"))
+            .header("content-type", "text/turtle")
+            .body(format!("@prefix e: <urn:{long}> . e:a e:b {names} ."));
+        request.timeout(BOUND).send()
+    };
+    assert_eq!(send(10).await.unwrap().status().as_u16(), 202);
+    let response = send(300_000).await.unwrap();
+    assert_eq!(response.status().as_u16(), 413);
+    let told: Value = response.json().await.unwrap();
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("reading it would need"), "{told}");
+}
+
+/// A body of which no message could be made is refused by its length, before any of it is kept.
+async fn a_query_that_no_message_holds_is_not_read(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let length = 3 * tg_schemas::limits::MESSAGE + 1;
+    let head = format!(
+        "POST /api/v1/flow/default/sparql/default HTTP/1.1\r\nhost: localhost\r\n\
+         content-type: application/sparql-query\r\ncontent-length: {length}\r\n\r\n"
+    );
+    let mut stream = TcpStream::connect(world.handle.local_addr()).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    let told = tokio::time::timeout(BOUND, stream.read_exact(&mut status));
+    told.await.unwrap().unwrap();
+    assert_eq!(&status, b"HTTP/1.1 413");
+}
+
 tg_testkit::on_both_buses!(
+    a_query_that_no_message_holds_is_not_read,
+    a_graph_of_long_names_is_refused_before_it_is_made,
     messages_wait_for_the_same_room,
     lines_wait_for_the_same_room,
     questions_under_way_are_bounded_together,

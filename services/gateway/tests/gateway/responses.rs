@@ -215,26 +215,6 @@ async fn a_response_that_cannot_begin_leaves_no_session(place: Place) {
     }
 }
 
-/// Neither deletes a session in which the other one begins.
-async fn equal_requests_begin_one_after_the_other(place: Place) {
-    let world = World::start(&place, AuthMode::Iam).await;
-    let send = || {
-        let request = world.http.post(world.url(RESPONSES));
-        let request = request.bearer_auth("tg_admin").header("x-request-id", "r");
-        let request = request.json(&json!({"model": "agent/mute", "input": "x"}));
-        request.timeout(BOUND).send()
-    };
-    let (first, second) = tokio::join!(send(), send());
-    for response in [first, second] {
-        assert_ne!(response.unwrap().status().as_u16(), 200);
-    }
-    let asked = world.fakes.operations.lock();
-    let asked: Vec<&str> = asked.iter().map(|(_, one)| &*one.operation).collect();
-    let begins = ["create-session", "send-message", "get-session"];
-    let expected = begins.into_iter().chain(["delete-session"]).chain(begins);
-    assert_eq!(asked, expected.collect::<Vec<_>>());
-}
-
 /// A client may send one request id with all its requests. The same request again is the same response.
 async fn responses_of_one_request_id_have_sessions_of_their_own(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
@@ -251,6 +231,39 @@ async fn responses_of_one_request_id_have_sessions_of_their_own(place: Place) {
     }
     assert_ne!(sessions[0], sessions[1]);
     assert_eq!(sessions[0], sessions[2]);
+}
+
+/// The sessions say whether another response came between: they know a request that comes again.
+async fn a_response_behind_another_is_the_same_when_it_is_asked_for_again(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let previous = json!("resp_both_m1");
+    let mut ask = json!({"model": "agent/ann", "input": "y", "previous_response_id": previous});
+    let (status, told) = world.post(RESPONSES, "tg_admin", ask.clone()).await;
+    assert_eq!(
+        (status, &told["id"]),
+        (200, &json!("resp_both_m3")),
+        "{told}"
+    );
+    assert_eq!(told["previous_response_id"], previous);
+    ask["input"] = json!("z");
+    let (status, told) = world.post(RESPONSES, "tg_admin", ask).await;
+    assert_eq!(
+        (status, &told["error"]["code"]),
+        (409, &json!("conflict")),
+        "{told}"
+    );
+}
+
+/// The same request came twice at once, and the other one was refused: it deletes the session that was made for both.
+async fn a_response_begins_again_where_its_session_is_gone(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let ask = json!({"model": "agent/raced", "input": "x"});
+    let (status, told) = world.post(RESPONSES, "tg_admin", ask).await;
+    assert_eq!(
+        (status, &told["id"]),
+        (200, &json!("resp_raced_m1")),
+        "{told}"
+    );
 }
 
 /// The request that deleted a response succeeds again, and another one finds none.
@@ -274,7 +287,8 @@ async fn a_response_is_deleted_again_under_the_same_request_id(place: Place) {
 }
 
 on_both_buses!(
-    equal_requests_begin_one_after_the_other,
+    a_response_behind_another_is_the_same_when_it_is_asked_for_again,
+    a_response_begins_again_where_its_session_is_gone,
     responses_of_one_request_id_have_sessions_of_their_own,
     a_response_is_deleted_again_under_the_same_request_id,
     a_response_that_cannot_begin_leaves_no_session,

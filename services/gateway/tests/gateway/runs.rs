@@ -174,17 +174,22 @@ fn summaries(ask: &AgentRunsRequest) -> AgentRunsResponse {
 
 /// Ids and bodies of events, the end left out.
 /// One task, and a page of the agent's.
+/// Those of a workspace, or those of a user: one in `acme` and one in `beta`.
 fn tasks(ask: &AgentRunsRequest) -> AgentRunsResponse {
-    let task = AgentTask {
+    let task = |workspace: &str| AgentTask {
         id: "t".into(),
         agent: format!("bee of {}", ask.workspace),
+        workspace: workspace.into(),
         status: "failed".into(),
         error: "interrupted by restart".into(),
         created_ms: 7,
         ..AgentTask::default()
     };
     AgentRunsResponse {
-        tasks: vec![task],
+        tasks: match &*ask.workspace {
+            "" => vec![task("acme"), task("beta")],
+            workspace => vec![task(workspace)],
+        },
         next: match ask.limit {
             0 => String::new(),
             limit => format!("after {limit}"),
@@ -474,10 +479,18 @@ async fn runs_of_everybody_are_for_administrators(place: Place) {
 async fn tasks_are_listed(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let list = json!({"operation": "list-tasks", "limit": 7});
-    let (_, reply) = world.post("/api/v1/requests", "tg_reader", list).await;
-    let expected = json!({"tasks": [{"id": "t", "kind": "", "agent": "bee of ", "session": "", "workspace": "",
+    let (_, reply) = world
+        .post("/api/v1/requests", "tg_reader", list.clone())
+        .await;
+    let expected = json!({"tasks": [{"id": "t", "kind": "", "agent": "bee of ", "session": "", "workspace": "acme",
         "message": "", "status": "failed", "error": "interrupted by restart", "created-ms": 7}], "next": "after 7"});
-    assert_eq!(reply, expected);
+    assert_eq!(
+        reply, expected,
+        "others are where the caller may not ask the agent"
+    );
+    // A key that may not ask the agent reads nothing of what its user asked.
+    let (_, reply) = world.post("/api/v1/requests", "tg_scoped", list).await;
+    assert_eq!(reply, json!({"tasks": [], "next": "after 7"}));
     let all = json!({"operation": "list-tasks", "all": true});
     let (status, _) = world
         .post("/api/v1/requests", "tg_reader", all.clone())

@@ -179,7 +179,7 @@ impl World {
                 .serves(processors::rows_query::REQUEST, pages_of_rows()),
             Processor::new(processors::sessions::PROCESSOR).serves(
                 processors::sessions::SESSIONS,
-                sessions(fakes.turns_ended.clone(), fakes.operations.clone()),
+                sessions(fakes.turns_ended.clone()),
             ),
             Processor::new(processors::knowledge::PROCESSOR).serves(
                 processors::knowledge::KNOWLEDGE,

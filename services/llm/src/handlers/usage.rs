@@ -18,7 +18,7 @@ pub(super) async fn record(
     began: Instant,
     done: &Result<Completion, Error>,
 ) {
-    let usage = usage(cx, provider_client, asked, began, done);
+    count(cx, done);
     // A durable record for nobody would cost each call a confirmation.
     if !cx
         .topic(shared::USAGE)
@@ -26,9 +26,31 @@ pub(super) async fn record(
     {
         return;
     }
+    let usage = usage(cx, provider_client, asked, began, done);
     if let Err(error) = cx.record(shared::USAGE, &usage).await {
         warn_of!(cx, %error.message, "usage record not written");
     }
+}
+
+/// Tokens that the model read and wrote. A failed call has no answer to guess from.
+fn tokens(done: &Result<Completion, Error>) -> (i64, i64) {
+    let Ok(completion) = done else {
+        return (0, 0);
+    };
+    let guessed = || estimated(completion.characters);
+    let written = completion.out_token.unwrap_or_else(guessed);
+    (completion.in_token.unwrap_or(0), written)
+}
+
+/// For the metrics.
+fn count(cx: &Cx, done: &Result<Completion, Error>) {
+    let (read, written) = tokens(done);
+    let count = |name: &'static str, tokens: i64| {
+        let tokens = tokens.max(0) as u64;
+        metrics::counter!(name, "processor" => cx.scope.processor.clone()).increment(tokens);
+    };
+    count("tg_input_tokens_total", read);
+    count("tg_output_tokens_total", written);
 }
 
 fn usage(
@@ -38,33 +60,27 @@ fn usage(
     began: Instant,
     done: &Result<Completion, Error>,
 ) -> Usage {
-    let (completion, outcome) = match done {
-        Ok(completion) => (completion.clone(), "ok".to_owned()),
+    let (read, written) = tokens(done);
+    let (model, outcome) = match done {
+        Ok(completion) => (completion.model.as_str(), "ok"),
         Err(error) => {
-            let model = asked.unwrap_or(provider_client.client.model().default_model());
-            (Completion::of(model), error.kind.clone())
+            let usual = provider_client.client.model().default_model();
+            (asked.unwrap_or(usual), error.kind.as_str())
         }
     };
-    // A failed call has no answer to guess from.
-    let said = completion.out_token;
-    let written = said.unwrap_or_else(|| estimated(completion.characters));
-    let tokens = completion.counts.tokens();
-    let count = |name: &'static str, tokens: Option<i64>| {
-        let tokens = tokens.unwrap_or(0).max(0) as u64;
-        metrics::counter!(name, "processor" => cx.scope.processor.clone()).increment(tokens);
-    };
-    count("tg_input_tokens_total", completion.in_token);
-    count("tg_output_tokens_total", Some(written));
+    let answered = done.as_ref().ok();
+    let counts = answered.map(|completion| completion.counts.tokens());
+    let counts = counts.unwrap_or_default();
     Usage {
         id: cx.id.to_string(),
         processor: cx.scope.processor.clone(),
-        model: completion.model,
-        in_token: completion.in_token.unwrap_or(0),
+        model: model.to_owned(),
+        in_token: read,
         out_token: written,
-        cache_read: tokens.cache_read,
-        cache_write: tokens.cache_write,
-        estimated: said.is_none() && done.is_ok(),
+        cache_read: counts.cache_read,
+        cache_write: counts.cache_write,
+        estimated: answered.is_some_and(|completion| completion.out_token.is_none()),
         duration_ms: began.elapsed().as_millis() as i64,
-        outcome,
+        outcome: outcome.to_owned(),
     }
 }

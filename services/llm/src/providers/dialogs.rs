@@ -12,9 +12,17 @@ fn object(arguments: &str) -> Value {
     Value::Object(read.unwrap_or_default())
 }
 
+/// The schema of what a tool takes. Some servers refuse one of objects that names none of their properties, as tools without
+/// arguments have it.
 fn parameters(tool: &ChatTool) -> Value {
-    let none = || json!({"type": "object", "properties": {}});
-    tool.parameters.clone().map_or_else(none, Value::Object)
+    let mut own = Value::Object(tool.parameters.clone().unwrap_or_default());
+    if own == json!({}) {
+        own["type"] = "object".into();
+    }
+    if own["type"] == "object" && own["properties"].is_null() {
+        own["properties"] = json!({});
+    }
+    own
 }
 
 /// The turns in the dialect of OpenAI.
@@ -142,7 +150,8 @@ pub(super) fn anthropic(dialog: &Dialog, body: &mut Value) {
             Some(id) if turn.role == "tool" => blocks.push(json!({
                 "type": "tool_result", "tool_use_id": id, "content": turn.content,
             })),
-            _ if turn.content.is_empty() => {}
+            // A text of blanks is refused.
+            _ if turn.content.trim().is_empty() => {}
             _ => blocks.push(json!({"type": "text", "text": turn.content})),
         }
         blocks.extend(turn.tool_calls.iter().map(|call| {
@@ -181,8 +190,11 @@ pub(super) fn anthropic(dialog: &Dialog, body: &mut Value) {
     if let Some(share) = dialog.top_p {
         body["top_p"] = json!(share);
     }
-    if !dialog.stop.is_empty() {
-        body["stop_sequences"] = json!(dialog.stop);
+    // Ends of blanks are refused.
+    let stop = dialog.stop.iter().filter(|text| !text.trim().is_empty());
+    let stop: Vec<&String> = stop.collect();
+    if !stop.is_empty() {
+        body["stop_sequences"] = json!(stop);
     }
 }
 
@@ -265,6 +277,57 @@ mod tests {
         assert_eq!(messages[2]["content"][0]["tool_use_id"], "c1");
         assert_eq!(messages[2]["content"][1]["text"], "and?");
         assert_eq!(body["tool_choice"], json!({"type": "tool", "name": "add"}));
+    }
+
+    #[test]
+    fn a_tool_without_arguments_has_a_schema_without_properties() {
+        let of = |schema: Value| {
+            let tool = ChatTool {
+                parameters: schema.as_object().cloned(),
+                ..ChatTool::default()
+            };
+            parameters(&tool)
+        };
+        let none = json!({"type": "object", "properties": {}});
+        for empty in [
+            Value::Null,
+            json!({}),
+            json!({"type": "object"}),
+            json!({"type": "object", "properties": null}),
+        ] {
+            assert_eq!(of(empty), none);
+        }
+        let other = json!({"anyOf": [{"type": "object"}]});
+        assert_eq!(of(other.clone()), other);
+    }
+
+    /// Anthropic refuses texts and ends that are blanks alone.
+    #[test]
+    fn blanks_alone_are_left_out_for_anthropic() {
+        let dialog = Dialog {
+            turns: vec![
+                turn("user", "one"),
+                turn("assistant", " \n"),
+                turn("user", "two"),
+            ],
+            stop: vec!["\n".to_owned(), "END".to_owned()],
+            ..Dialog::default()
+        };
+        let mut body = json!({});
+        anthropic(&dialog, &mut body);
+        let texts = json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]);
+        assert_eq!(
+            body["messages"],
+            json!([{"role": "user", "content": texts}])
+        );
+        assert_eq!(body["stop_sequences"], json!(["END"]));
+        let dialog = Dialog {
+            stop: vec!["\n\n".to_owned()],
+            ..dialog
+        };
+        let mut body = json!({});
+        anthropic(&dialog, &mut body);
+        assert!(body.get("stop_sequences").is_none());
     }
 
     #[test]

@@ -21,12 +21,13 @@ pub(super) struct Failure {
 impl Failure {
     /// The member of a request that is the reason.
     pub(super) fn about(&self, body: &Value) -> Option<Field> {
-        // Templates of chats that know no instructions fail within the server.
+        // Templates of chats that know no instructions, or no ids of others, fail within the server.
         let is_fault = matches!(self.error, LlmError::Unavailable(Outage::Status(500)));
+        let of_template = [Field::System, Field::CallIds];
         let is_refusal = matches!(self.error, LlmError::BadRequest(_));
         let mut fields = Field::ALL.into_iter();
         fields.find(|field| {
-            (is_refusal || is_fault && *field == Field::System)
+            (is_refusal || is_fault && of_template.contains(field))
                 && field.is_in(body)
                 && field.words().iter().any(|words| self.told.mentions(words))
         })

@@ -17,6 +17,12 @@ pub(super) enum Field {
     System,
     /// Turns that say nothing but call tools: they have no content.
     NoContent,
+    /// Ids of calls that do not have the form of the server's own.
+    CallIds,
+    /// What the user says right behind the result of a tool.
+    BehindResults,
+    /// Turns of the assistant without what the model thought before.
+    Unthought,
     /// The choice of tools that is the usual one.
     ToolChoice,
     /// A schema; JSON of any shape may be known.
@@ -31,11 +37,14 @@ pub(super) enum Field {
 
 impl Field {
     /// In the order in which they are left out. Of two that do not go together the temperature stays.
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::StreamOptions,
         Self::MaxTokens,
         Self::System,
         Self::NoContent,
+        Self::CallIds,
+        Self::BehindResults,
+        Self::Unthought,
         Self::ToolChoice,
         Self::Schema,
         Self::Json,
@@ -67,6 +76,10 @@ impl Field {
                 "roles must alternate",
             ],
             Self::NoContent => &["'content' field must be a string"],
+            // The templates of Mistral's models say so, too.
+            Self::CallIds => &["tool call id was", "tool call ids should be alphanumeric"],
+            Self::BehindResults => &["role 'user' after role 'tool'"],
+            Self::Unthought => &["reasoning_content"],
             Self::ToolChoice => &["tool_choice", "tool choice"],
             Self::Schema | Self::Json => FORMAT,
             Self::TopP => &["top_p"],
@@ -82,6 +95,9 @@ impl Field {
             Self::MaxTokens => body.get("max_tokens").is_some(),
             Self::System => turns(body).is_some_and(|turns| turns.iter().any(is_system)),
             Self::NoContent => turns(body).is_some_and(|turns| turns.iter().any(has_none)),
+            Self::CallIds => ids(body).any(|id| !is_of_nine(id)),
+            Self::BehindResults => behind_result(body).is_some(),
+            Self::Unthought => turns(body).is_some_and(|turns| turns.iter().any(is_unthought)),
             Self::ToolChoice => body["tool_choice"] == "auto",
             Self::Schema => format("json_schema"),
             Self::Json => format("json_object"),
@@ -104,6 +120,9 @@ impl Field {
             }
             Self::System => tell_user(body),
             Self::NoContent => say_nothing(body),
+            Self::CallIds => name_calls(body),
+            Self::BehindResults => part_results(body),
+            Self::Unthought => think_nothing(body),
             Self::ToolChoice => drop(take(body, "tool_choice")),
             Self::Schema => body["response_format"] = json!({"type": "json_object"}),
             Self::Json => drop(take(body, "response_format")),
@@ -142,6 +161,87 @@ fn say_nothing(body: &mut Value) {
     let turns = body.get_mut("messages").and_then(Value::as_array_mut);
     for turn in turns.into_iter().flatten().filter(|turn| has_none(turn)) {
         turn["content"] = "".into();
+    }
+}
+
+/// How long Mistral's ids of calls are.
+const NINE: usize = 9;
+
+/// Whether the id of a call has the form that Mistral gives it.
+fn is_of_nine(id: &str) -> bool {
+    id.len() == NINE && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// The ids of calls and of their results.
+fn ids(body: &Value) -> impl Iterator<Item = &str> {
+    let turns = turns(body).into_iter().flatten();
+    turns.flat_map(|turn| {
+        let calls = turn["tool_calls"].as_array();
+        let calls = calls.into_iter().flatten().map(|call| &call["id"]);
+        calls
+            .chain([&turn["tool_call_id"]])
+            .filter_map(Value::as_str)
+    })
+}
+
+/// Names each call by its number, and its result alike. Ids that have the form stay.
+fn name_calls(body: &mut Value) {
+    let mut named: Vec<String> = Vec::new();
+    let mut rename = |id: &mut Value| {
+        let Some(own) = id.as_str().filter(|id| !is_of_nine(id)) else {
+            return;
+        };
+        let at = named.iter().position(|known| known == own);
+        let at = at.unwrap_or_else(|| {
+            named.push(own.to_owned());
+            named.len() - 1
+        });
+        *id = format!("call{:05}", at % 100_000).into();
+    };
+    let turns = body.get_mut("messages").and_then(Value::as_array_mut);
+    for turn in turns.into_iter().flatten() {
+        let calls = turn.get_mut("tool_calls").and_then(Value::as_array_mut);
+        let calls = calls.into_iter().flatten();
+        calls
+            .filter_map(|call| call.get_mut("id"))
+            .for_each(&mut rename);
+        turn.get_mut("tool_call_id")
+            .into_iter()
+            .for_each(&mut rename);
+    }
+}
+
+/// The first turn of the user right behind the result of a tool.
+fn behind_result(body: &Value) -> Option<usize> {
+    let pairs = turns(body)?.windows(2);
+    let mut pairs = pairs.map(|pair| pair.iter().map(|turn| turn["role"].as_str()));
+    let at = pairs.position(|pair| pair.eq([Some("tool"), Some("user")]))?;
+    Some(at + 1)
+}
+
+/// The assistant says a word between results and the user.
+fn part_results(body: &mut Value) {
+    while let Some(at) = behind_result(body) {
+        let Some(turns) = body.get_mut("messages").and_then(Value::as_array_mut) else {
+            return;
+        };
+        turns.insert(at, json!({"role": "assistant", "content": "OK."}));
+    }
+}
+
+/// What a model thought, as its server names it.
+const THOUGHT: &str = "reasoning_content";
+
+fn is_unthought(turn: &Value) -> bool {
+    turn["role"] == "assistant" && turn.get(THOUGHT).is_none()
+}
+
+/// What was thought is not kept here: a blank stands for it, as servers refuse an empty text.
+fn think_nothing(body: &mut Value) {
+    let turns = body.get_mut("messages").and_then(Value::as_array_mut);
+    let turns = turns.into_iter().flatten();
+    for turn in turns.filter(|turn| is_unthought(turn)) {
+        turn[THOUGHT] = " ".into();
     }
 }
 
@@ -206,7 +306,8 @@ mod tests {
     fn a_request_says_the_same_without_the_member() {
         let whole = json!({
             "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"},
-                {"role": "assistant", "content": null, "tool_calls": []}],
+                {"role": "assistant", "content": null, "tool_calls": [{"id": "call_1"}]},
+                {"role": "tool", "tool_call_id": "call_1", "content": "2"}, {"role": "user", "content": "on"}],
             "stream_options": {"include_usage": true}, "max_tokens": 9, "tool_choice": "auto", "top_p": 0.5,
             "temperature": 0.3, "response_format": {"type": "json_schema", "json_schema": {}},
             "options": {"temperature": 0.3, "num_ctx": 1},
@@ -220,7 +321,10 @@ mod tests {
             assert!(!field.is_in(&body), "{field:?}");
         }
         let messages = json!([{"role": "user", "content": "be brief\n\nhello"},
-            {"role": "assistant", "content": "", "tool_calls": []}]);
+            {"role": "assistant", "content": "", "tool_calls": [{"id": "call00000"}], "reasoning_content": " "},
+            {"role": "tool", "tool_call_id": "call00000", "content": "2"},
+            {"role": "assistant", "content": "OK.", "reasoning_content": " "},
+            {"role": "user", "content": "on"}]);
         let left =
             json!({"messages": messages, "options": {"num_ctx": 1}, "max_completion_tokens": 9});
         assert_eq!(body, left);
@@ -232,6 +336,21 @@ mod tests {
         let mut body = json!({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": picture}]});
         Field::System.leave(&mut body);
         assert_eq!(body["messages"][0]["content"][0]["text"], "s");
+    }
+
+    /// A chat that began with another model.
+    #[test]
+    fn calls_are_named_alike_in_their_results_and_keep_names_of_the_form() {
+        let call = |id: &str| json!({"role": "assistant", "tool_calls": [{"id": id}, {"id": "aB3xK9mP2"}]});
+        let result = |id: &str| json!({"role": "tool", "tool_call_id": id});
+        let mut body = json!({"messages": [call("call_x"), result("call_x"), result("aB3xK9mP2"),
+            call("toolu_y"), result("toolu_y"), {"role": "user"}]});
+        assert!(Field::CallIds.is_in(&body));
+        Field::CallIds.leave(&mut body);
+        let named: Vec<&str> = ids(&body).collect();
+        let (first, second, own) = ("call00000", "call00001", "aB3xK9mP2");
+        assert_eq!(named, [first, own, first, own, second, own, second]);
+        assert!(!Field::CallIds.is_in(&body));
     }
 
     #[test]

@@ -527,3 +527,66 @@ async fn models_are_listed_in_every_form() {
         assert_eq!(models[0].id, "a", "{listed}");
     }
 }
+
+/// Mistral and DeepSeek refuse turns of chats that others take.
+#[tokio::test]
+async fn a_chat_that_began_with_another_model_is_written_as_its_server_has_it() {
+    let ids = json!({"object": "error", "type": "invalid_function_call", "code": "3280",
+        "message": "Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9."});
+    let order = json!({"object": "error", "type": "invalid_request_message_order", "code": "3230",
+        "message": "Unexpected role 'user' after role 'tool'"});
+    let thought = json!({"error": {"code": "invalid_request_error",
+        "message": "The `reasoning_content` in the thinking mode must be passed back to the API."}});
+    let server = Odd::start(vec![
+        refusal(400, &ids),
+        refusal(400, &order),
+        refusal(400, &thought),
+        whole(&says("yes")),
+        whole(&says("yes")),
+    ])
+    .await;
+    let model = server.model();
+    let turn = |role: &str, call: Option<&str>| tg_schemas::msg::ChatTurn {
+        role: role.to_owned(),
+        content: "text".to_owned(),
+        tool_call_id: call.map(str::to_owned),
+        ..Default::default()
+    };
+    let call = tg_schemas::msg::ChatToolCall {
+        id: "call_x".to_owned(),
+        name: "add".to_owned(),
+        arguments: "{}".to_owned(),
+    };
+    let called = tg_schemas::msg::ChatTurn {
+        tool_calls: vec![call],
+        ..turn("assistant", None)
+    };
+    let asked = ChatRequest {
+        dialog: Some(Arc::new(Dialog {
+            turns: vec![
+                turn("user", None),
+                called,
+                turn("tool", Some("call_x")),
+                turn("user", None),
+            ],
+            ..Dialog::default()
+        })),
+        ..request(false)
+    };
+    for _ in 0..2 {
+        assert_eq!(told(&model, &asked).await.unwrap().1, "yes");
+    }
+    let bodies = server.asked.lock();
+    assert_eq!(bodies.len(), 5, "the second question is asked once");
+    for body in &bodies[3..] {
+        let turns = &body["messages"];
+        let of = turns[1]["tool_calls"][0]["id"].as_str();
+        assert_eq!(of, Some("call00000"));
+        assert_eq!(turns[2]["tool_call_id"], "call00000");
+        let word = json!({"role": "assistant", "content": "OK.", "reasoning_content": " "});
+        assert_eq!(
+            (&turns[3], &turns[1]["reasoning_content"]),
+            (&word, &json!(" "))
+        );
+    }
+}

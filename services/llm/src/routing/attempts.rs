@@ -61,6 +61,8 @@ pub(crate) fn judged(error: &LlmError, streaming: bool) -> Judged {
 /// What was tried for one question with one model.
 struct Tries {
     began: Instant,
+    /// Characters of the question.
+    characters: usize,
     servers: Vec<Server>,
     /// How often each was tried.
     tried: Vec<u32>,
@@ -129,6 +131,7 @@ impl Router {
         let many = servers.len();
         let mut tries = Tries {
             began: Instant::now(),
+            characters: request.characters(),
             servers,
             tried: vec![0; many],
             refused: vec![false; many],
@@ -178,7 +181,8 @@ impl Router {
             }
             tries.tried[at] += 1;
             let server = tries.servers[at].clone();
-            let error = match self.attempt(request, server, patience).await {
+            let asked = self.attempt(request, tries.characters, server, patience);
+            let error = match asked.await {
                 Ok(opened) => return Ok(opened),
                 Err(error) => error,
             };
@@ -241,10 +245,11 @@ impl Router {
     async fn attempt(
         self: &Arc<Self>,
         request: &ChatRequest,
+        characters: usize,
         server: Server,
         patience: Option<Duration>,
     ) -> Result<Opened, LlmError> {
-        let (began, characters) = (Instant::now(), request.characters());
+        let began = Instant::now();
         let (held, about) = (&self.backends[server.at], &self.abouts[server.at]);
         let mut entered = held
             .enter(&request.workspace, estimated(characters))

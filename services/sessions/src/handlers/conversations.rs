@@ -267,6 +267,7 @@ impl Agents {
             text,
             opening,
             when_busy: WhenBusy::Queue,
+            follows: None,
             keeps_failure: true,
             calls: CALLS,
             ends_with_reader: events.is_some(),

@@ -3,6 +3,7 @@
 mod agents;
 mod announced;
 mod asking;
+mod continuing;
 mod conversations;
 mod documents;
 mod dropped;

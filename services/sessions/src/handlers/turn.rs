@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 use tg_clients::operations::{Chunks, Handle, Refused};
-use tg_mesh::Cx;
+use tg_mesh::{Cx, warn_of};
 use tg_schemas::operations::{
     CancelTurn, CancelledTurn, Chat, Empty, Failure, Question, SendMessage, SentMessage,
     TurnResult, WhenBusy,
@@ -27,7 +27,7 @@ use crate::engine::request;
 use crate::engine::transcript::framing;
 use crate::engine::workspace_agent::{self, Usual};
 use crate::error::SessionsError;
-use crate::store::{AgentStore, Finished};
+use crate::store::{AgentStore, Finished, SessionStore};
 use crate::trail::{ModelCall, Who};
 
 #[async_trait]
@@ -150,10 +150,17 @@ impl Handle<SendMessage> for Agents {
         asked: SentMessage,
         out: &mut Chunks<'_, SendMessage>,
     ) -> Result<TurnResult, Refused<Failure>> {
+        let started = asked.starts;
+        let started = started.then(|| (asked.user_id.clone(), asked.session_id.clone()));
         let done = match asked.streaming {
             true => streamed(out, |events| self.sent(cx, asked, Some(events))).await,
             false => self.sent(cx, asked, None).await,
         };
+        if let (Err(_), Some((user, session))) = (&done, &started)
+            && let Err(error) = self.unmade(cx, user, session).await
+        {
+            warn_of!(cx, session, ?error, "an empty session stays");
+        }
         Ok(done?)
     }
 }
@@ -180,6 +187,23 @@ impl Handle<CancelTurn> for Agents {
 }
 
 impl Agents {
+    /// Deletes a session that was made for a message that was refused. It stays where another request said something in it.
+    async fn unmade(&self, cx: &Cx, user: &str, id: &str) -> Result<(), SessionsError> {
+        let wanted = Wanted {
+            agent: "",
+            user,
+            id,
+        };
+        let session = match self.session(cx, &wanted).await {
+            Err(SessionsError::NoSession) => return Ok(()),
+            found => found?,
+        };
+        let store = self.store.get().await?;
+        let key = cx.workspace_key();
+        store.delete_empty(key.as_str(), &session.id).await?;
+        Ok(())
+    }
+
     async fn sent(
         &self,
         cx: &Cx,
@@ -209,6 +233,7 @@ impl Agents {
             text: text.to_owned(),
             opening: None,
             when_busy: asked.when_busy,
+            follows: asked.follows.filter(|id| !id.is_empty()),
             keeps_failure: false,
             calls: usize::MAX,
             events,

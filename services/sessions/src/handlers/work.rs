@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::asking::{Answered, Asking, Events, FAILED, Hearing, flow_of};
+use super::continuing::{continued, shortened_by};
 use super::recalling;
 use super::retrieving::passages;
 use super::summing::{Shortened, Shortener, Spent, Trigger, window_for};
@@ -28,8 +29,6 @@ use crate::store::{
 use crate::trail::{ModelCall, Trail, Who};
 use crate::turns::{Alone, Turn, Turns};
 
-/// Sessions of a chain that are looked at to find the one that goes on.
-const CHAIN: usize = 1_000;
 /// Bytes that are read of what was said since the turn before. Where that is more, all of it is read.
 const MORE: usize = 64 << 10;
 
@@ -78,6 +77,8 @@ pub(super) struct Work {
     pub(super) opening: Option<String>,
     /// What happens while another turn is in progress.
     pub(super) when_busy: WhenBusy,
+    /// Id of the message that must be the newest one of the user.
+    pub(super) follows: Option<String>,
     /// Whether an agent that fails is kept as an answer.
     pub(super) keeps_failure: bool,
     /// Most calls of tools.
@@ -258,14 +259,19 @@ impl Work {
         self.trail.turn(cx, &self.who, made, ended, took).await;
     }
 
-    /// What the turn is kept under: the request, as its client calls it, and what it says. A client that lost the answer and asks
-    /// again finds the turn that began; another text under the same id is a turn of its own. What no client asks itself is known
-    /// by its question.
+    /// What the turn is kept under: the request, as its client calls it, what it says and what it follows. A client that lost the
+    /// answer and asks again finds the turn that began; another text under the same id is a turn of its own. What no client asks
+    /// itself is known by its question.
     fn request(&self, cx: &Cx) -> String {
         let Some(called) = cx.request().filter(|_| cx.headers.depth.is_none()) else {
             return cx.id.to_string();
         };
-        let hash: [u8; 32] = Sha256::digest(self.text.as_bytes()).into();
+        let mut hash = Sha256::new_with_prefix(self.text.as_bytes());
+        if let Some(follows) = &self.follows {
+            hash.update([0_u8]);
+            hash.update(follows);
+        }
+        let hash: [u8; 32] = hash.finalize().into();
         let said = u128::from_be_bytes(std::array::from_fn(|at| hash[at]));
         format!("{called} {said:032x}")
     }
@@ -339,8 +345,7 @@ impl Work {
                 // Whatever became of the session since: its answer is kept.
                 return Ok(stays(kept));
             }
-            let all = store.summaries(key.as_str(), &kept.id).await?;
-            let own = all.into_iter().find(|one| *one.request == *cx.id);
+            let own = shortened_by(&store, (key.as_str(), &kept.id), (&cx.id, &request)).await?;
             let next = own.as_ref().and_then(|one| one.successor.clone());
             let (Some(own), Some(next)) = (own, next) else {
                 return Err(continued(&store, key.as_str(), kept).await?);
@@ -356,6 +361,14 @@ impl Work {
                 }),
                 spent: Spent::default(),
             });
+        }
+        if let Some(follows) = &self.follows {
+            let newest = store.last_asked(key.as_str(), &kept.id).await?;
+            let is_newest = newest.as_ref() == Some(follows);
+            let begun = store.begun(key.as_str(), &kept.id, &request).await?;
+            if begun.is_none() && !is_newest {
+                return Err(SessionsError::Followed);
+            }
         }
         let lineage = kept.owner.surface == Surface::Named;
         let auto = kept.strategy == tg_schemas::operations::CompactStrategy::Auto;
@@ -513,28 +526,6 @@ impl Work {
         let finished = store.finish(key.as_str(), session, turn, answer);
         finished.await?.ok_or(SessionsError::NoSession)
     }
-}
-
-/// Where an archived session continues: in the first one of its chain that was not archived.
-async fn continued(
-    store: &SqliteSessions,
-    workspace: &str,
-    session: Session,
-) -> Result<SessionsError, SessionsError> {
-    let mut next = session.successor;
-    for _ in 0..CHAIN {
-        let Some(id) = next else {
-            break;
-        };
-        let Some(found) = store.session(workspace, &id).await? else {
-            break;
-        };
-        if found.archived.is_none() {
-            return Ok(SessionsError::Archived(found.id));
-        }
-        next = found.successor;
-    }
-    Ok(SessionsError::Gone)
 }
 
 /// What an agent is told of a message; nothing of one that only says that the agent failed.

@@ -212,6 +212,16 @@ pub trait LineageStore: Send + Sync + 'static {
         request: &str,
     ) -> Result<Option<Began>, StorageError>;
 
+    /// Id of the newest message of a session that its user sent. `None`: there is none.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn last_asked(
+        &self,
+        workspace: &str,
+        session: &str,
+    ) -> Result<Option<String>, StorageError>;
+
     /// Adds a session with its messages, unless one of its id is there.
     ///
     /// # Errors

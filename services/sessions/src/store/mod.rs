@@ -96,6 +96,12 @@ pub trait SessionStore: Send + Sync + 'static {
     /// The store failed; nothing was deleted.
     async fn delete(&self, workspace: &str, id: &str, request: &str) -> Result<bool, StorageError>;
 
+    /// Deletes a session in which nothing was said; any other stays. Whether it is gone.
+    ///
+    /// # Errors
+    /// The store failed; nothing was deleted.
+    async fn delete_empty(&self, workspace: &str, id: &str) -> Result<bool, StorageError>;
+
     /// Whether a request did already what can be done once: it deleted something, forgot it, or took it back.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use tg_mesh::{Answer, Ask, Deadline};
 use tg_schemas::msg::{OperationRequest, OperationResponse};
 use tg_schemas::operations::{
     CompactSession, CreateAgent, CreateConversation, CreateLlmService, GetSession, NewAgent,
-    NewConversation, NewLlmService, Object, SESSIONS, Session, WorkspaceAgent, write,
+    NewConversation, NewLlmService, Object, SESSIONS, SentMessage, Session, WorkspaceAgent, write,
 };
 use tg_schemas::{Class, ErrorCode, Topic, WorkspaceId};
 use tg_testkit::flow::SOON;
@@ -224,6 +224,53 @@ async fn line_130_what_a_client_asks_again_is_one_turn(place: Place) {
     assert_eq!(said(&world, &session).await.len(), 6);
 }
 
+/// The session goes on in another one since, which has the turn.
+async fn line_130_a_message_that_shortened_its_session_is_one_turn(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.fill(&session, 6, &"x".repeat(4_400)).await;
+    let first = says(&world, &session, "r-1", "on").await;
+    assert_ne!(first["session_id"], json!(session.id));
+    assert_eq!(says(&world, &session, "r-1", "on").await, first);
+    let body = write(&sent(&session, "on")).unwrap();
+    let other = part_of(&world, "r-2", "send-message", body).await;
+    assert_eq!(other.failure["code"], "session_archived");
+}
+
+/// It is kept behind that message alone, and once.
+async fn a_message_follows_the_one_that_it_names(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    says(&world, &session, "r-0", "zero").await;
+    let newest = async || {
+        let all = said(&world, &session).await;
+        let asked = all.into_iter().rfind(|one| one.role == "user");
+        asked.map(|one| one.id)
+    };
+    let behind = |follows: Option<String>| {
+        let asked = SentMessage {
+            follows,
+            ..sent(&session, "one")
+        };
+        write(&asked).unwrap()
+    };
+    let body = behind(newest().await);
+    let first = called(&world, "r-1", "send-message", body.clone()).await;
+    let again = called(&world, "r-1", "send-message", body.clone()).await;
+    assert_eq!(again, first);
+    // Another request comes too late.
+    let late = part_of(&world, "r-2", "send-message", body.clone()).await;
+    assert_eq!(late.failure["code"], "conflict");
+    // The same text behind another message is another one.
+    let other = behind(newest().await);
+    called(&world, "r-1", "send-message", other).await;
+    let world = world.again(&place).await;
+    let again = called(&world, "r-1", "send-message", body).await;
+    assert_eq!(again, first);
+    assert!(world.asked().is_empty());
+    assert_eq!(said(&world, &session).await.len(), 6);
+}
+
 /// A client may send one request id with all its requests.
 async fn what_is_shortened_again_is_taken_back_again(place: Place) {
     let world = World::start(&place).await;
@@ -265,6 +312,8 @@ on_both_buses!(
     what_is_shortened_again_is_taken_back_again,
     a_request_that_is_asked_again_asks_the_model_another_question,
     line_130_what_a_client_asks_again_is_one_turn,
+    line_130_a_message_that_shortened_its_session_is_one_turn,
+    a_message_follows_the_one_that_it_names,
     what_a_client_asks_again_is_done_once,
     what_was_done_is_found_done,
     a_fact_is_forgotten_once,

@@ -7,7 +7,7 @@ use tg_schemas::operations::{
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, one, sent};
+use super::world::{World, code, one, said, sent};
 
 fn which(session: &Session) -> WhichMessages {
     WhichMessages {
@@ -228,6 +228,37 @@ async fn an_empty_session_is_given_to_another_agent(place: Place) {
     assert_eq!(again.unwrap().message_count, 2);
 }
 
+/// It was made for this message. One in which another request said something stays, and so does one of another user.
+async fn a_session_that_a_refused_message_was_to_start_is_deleted(place: Place) {
+    let world = World::start(&place).await;
+    for (starts, stays) in [(false, true), (true, false)] {
+        // No flow runs that could answer.
+        let session = world.session("mia", "bob").await;
+        let mut asked = SentMessage {
+            starts,
+            user_id: "eve".to_owned(),
+            ..sent(&session, "x")
+        };
+        let other = world.call::<SendMessage>(&asked).await;
+        assert_eq!(code(other), "session_not_found");
+        asked.user_id.clone_from(&session.user_id);
+        let refused = world.call::<SendMessage>(&asked).await;
+        assert_eq!(code(refused), "agent_unavailable");
+        let found = world.call::<GetSession>(&one(&session)).await;
+        assert_eq!(found.is_ok(), stays, "{starts}");
+    }
+    let session = world.session("ann", "bob").await;
+    world.send(&session, "first").await.unwrap();
+    let late = SentMessage {
+        starts: true,
+        follows: Some("none".to_owned()),
+        ..sent(&session, "x")
+    };
+    let refused = world.call::<SendMessage>(&late).await;
+    assert_eq!(code(refused), "conflict");
+    assert_eq!(said(&world, &session).await.len(), 2);
+}
+
 /// `list-sessions`
 async fn pages_of_sessions_have_no_gaps_and_no_repeats(place: Place) {
     let world = World::start(&place).await;
@@ -270,5 +301,6 @@ on_both_buses!(
     line_018_a_deleted_session_is_gone_with_its_messages,
     a_session_has_the_id_that_it_was_created_with,
     an_empty_session_is_given_to_another_agent,
+    a_session_that_a_refused_message_was_to_start_is_deleted,
     pages_of_sessions_have_no_gaps_and_no_repeats,
 );

@@ -378,7 +378,6 @@ const RULES: &[Rule] = &[
                 "flows that are being changed",
             ),
             ("services/gateway/src/auth/cache.rs", "named in once.rs"),
-            ("services/gateway/src/beginning.rs", "responses that begin"),
             (
                 "services/llm/src/services.rs",
                 "clients of the LLM services of workspaces, as many as its bound says",

@@ -107,7 +107,8 @@ impl Source {
     ) -> Result<()> {
         let name = part.file_stem().unwrap_or_default().to_string_lossy();
         let start = if goes_on { had } else { 0 };
-        let total = response.content_length().map(|left| left + start);
+        let left = response.content_length();
+        let total = left.map(|left| left.saturating_add(start));
         let bar = session.out.progress(&name, total);
         bar.set_position(start);
         let mut out = OpenOptions::new()

@@ -1,6 +1,7 @@
 //! What went wrong, in the words of model APIs. Of a provider it says only what kind of failure it was.
 
 use serde_json::{Value, json};
+use tg_schemas::operations::FailureCode;
 use tg_schemas::{Error, ErrorCode};
 
 /// A chat is longer than its model reads. Clients shorten it and ask again where they find these words in a message.
@@ -106,6 +107,11 @@ impl CompatError {
             self.message.replace_range(..from.len(), to);
         }
         self
+    }
+
+    /// Whether it is this failure of the sessions.
+    pub(crate) fn is(&self, code: FailureCode) -> bool {
+        self.code == code.as_str()
     }
 
     fn kind(&self) -> &'static str {

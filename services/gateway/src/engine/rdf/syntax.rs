@@ -42,20 +42,49 @@ pub(crate) fn triples(bytes: &[u8], format: RdfFormat, graph: &str) -> Result<Ve
         let fresh = || format!("l{load}n{number}");
         known.entry(node).or_insert_with(fresh).clone()
     };
-    let mut parser = RdfParser::from_format(format).without_named_graphs();
-    if !graph.is_empty() {
-        // Relative names are of the graph (RDF 1.1 Graph Store, 4.1).
-        let malformed = |_| Error::new(ErrorCode::BadRequest, "graph: is not an absolute IRI");
-        parser = parser.with_base_iri(graph).map_err(malformed)?;
-    }
-    // A byte order mark is no part of a text.
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let quads = parser.for_slice(text);
+    let quads = parser(format, graph)?.for_slice(unmarked(bytes));
     let triples = quads.map(|quad| {
         let quad = quad.map_err(|error| Error::new(ErrorCode::BadRequest, error.to_string()))?;
         Ok(terms::from_triple(quad.into(), graph, &mut label))
     });
     triples.collect()
+}
+
+/// How many bytes of memory the triples of a body need, by an estimate; it stops counting beyond `most`. A short name may stand for
+/// a long one, and does so wherever it is written.
+pub(crate) fn weight(bytes: &[u8], format: RdfFormat, graph: &str, most: usize) -> usize {
+    let mut sum = bytes.len();
+    // What cannot be read becomes no triples: whoever reads it says why.
+    if nesting::too_deep(bytes) {
+        return sum;
+    }
+    let Ok(parser) = parser(format, graph) else {
+        return sum;
+    };
+    for quad in parser.for_slice(unmarked(bytes)) {
+        let Ok(quad) = quad else { break };
+        sum += graph.len() + terms::weight(&quad.into());
+        if sum > most {
+            break;
+        }
+    }
+    sum
+}
+
+/// A parser of a body for a graph.
+fn parser(format: RdfFormat, graph: &str) -> Result<RdfParser, Error> {
+    let parser = RdfParser::from_format(format).without_named_graphs();
+    if graph.is_empty() {
+        return Ok(parser);
+    }
+    // Relative names are of the graph (RDF 1.1 Graph Store, 4.1).
+    let malformed = |_| Error::new(ErrorCode::BadRequest, "graph: is not an absolute IRI");
+    parser.with_base_iri(graph).map_err(malformed)
+}
+
+/// A byte order mark is no part of a text.
+fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 #[cfg(test)]
@@ -145,6 +174,25 @@ mod tests {
             triples(&lines, RdfFormat::NTriples, "").map(|all| all.len()),
             Ok(1)
         );
+    }
+
+    #[test]
+    fn a_short_name_weighs_as_much_as_the_one_it_stands_for() {
+        let long = "x".repeat(10_000);
+        let names = vec!["e:c"; 1_000].join(", ");
+        let body = format!("@prefix e: <urn:{long}> . e:a e:b {names} .");
+        let of = |body: &str, graph, most| weight(body.as_bytes(), RdfFormat::Turtle, graph, most);
+        assert!(of(&body, "", usize::MAX) > 1_000 * 3 * long.len());
+        // Counting ends soon after the bound.
+        assert!(of(&body, "", 1 << 20) < 2 << 20);
+        // As does the name of the graph, which each triple has.
+        let graph = format!("urn:{long}");
+        let body = format!("<urn:a> <urn:b> {} 0 .", "0, ".repeat(999));
+        assert!(of(&body, &graph, usize::MAX) > 1_000 * long.len());
+        assert!(of(&body, "", usize::MAX) < 1_000 * 1_000);
+        // What is no graph needs no more than its bytes.
+        assert_eq!(of("<urn:a> oops", "", usize::MAX), 12);
+        assert_eq!(of("", "no name", usize::MAX), 0);
     }
 
     #[test]

@@ -38,22 +38,21 @@ pub(super) async fn begun(
     wish: &Wish,
     said: &str,
 ) -> Result<Option<Begun>, CompatError> {
-    let own = kept::own_session(&caller.meta.request_id, &caller.user, agent, said);
-    let _beginning = caller.app.beginnings.enter(&own).await;
-    let Some((session, is_own)) = session(caller, agent, wish, &own).await? else {
+    let Some(mut turn) = Turn::of(caller, agent, wish, said).await? else {
         return Ok(None);
     };
-    let (message, created, running) = match sent(caller, agent, &session.id, said).await {
-        Ok(kept) => kept,
-        Err(fault) => {
-            if is_own && is_empty(caller, &session.id).await {
-                // Nobody was given its id. Where it cannot be deleted either, it stays empty.
-                let _ = caller.remove(&session.id).await;
-            }
-            return Err(fault);
-        }
-    };
-    let place = place(caller, session).await;
+    let mut begun = sent(caller, agent, &turn, said).await;
+    let is_gone = |fault: &CompatError| fault.is(FailureCode::SessionNotFound);
+    if turn.is_own && begun.as_ref().is_err_and(is_gone) {
+        // The same request came twice at once. The other one was refused, and took the session of both with it.
+        let Some(again) = Turn::of(caller, agent, wish, said).await? else {
+            return Ok(None);
+        };
+        turn = again;
+        begun = sent(caller, agent, &turn, said).await;
+    }
+    let (message, created, running) = begun?;
+    let place = place(caller, turn.session).await;
     Ok(Some(Begun {
         id: kept::id(&place, &message),
         created,
@@ -65,33 +64,32 @@ pub(super) async fn begun(
     }))
 }
 
-/// Whether a session has no messages. It has some if the client sent the same request before: that turn may be in progress.
-async fn is_empty(caller: &Caller, session: &str) -> bool {
-    let now = caller.thread(session).await;
-    now.is_ok_and(|now| now.message_count == 0)
-}
-
 /// Sends a message to a session, and waits for the session to keep it. The id of the message, when it was kept, and the turn that
 /// answers it. A message that comes again under the id of its request is the one that is kept.
 async fn sent(
     caller: &Caller,
     agent: &str,
-    session: &str,
+    turn: &Turn,
     said: &str,
 ) -> Result<(String, Option<i64>, Running), CompatError> {
     let sent = SentMessage {
         name: agent.to_owned(),
-        session_id: session.to_owned(),
+        session_id: turn.session.id.clone(),
         user_id: caller.user.clone(),
         message: said.to_owned(),
+        follows: turn.follows.clone(),
+        // Nobody was given the id of a session that is its own: it goes where it keeps no message.
+        starts: turn.is_own,
         ..SentMessage::default()
     };
     let mut running = caller
         .start::<SendMessage>(&sent, true)
         .await
         .map_err(|failure| failed(&failure))?;
-    let (first, _) =
-        part(running.next().await).map_err(|fault| fault.renamed("message", "input"))?;
+    let (first, _) = part(running.next().await).map_err(|fault| {
+        let fault = fault.renamed("message", "input");
+        fault.renamed("follows", "previous_response_id")
+    })?;
     let text = |key: &str| first.get("data").and_then(|data| data[key].as_str());
     let is_kept = first
         .get("event")
@@ -108,15 +106,48 @@ async fn sent(
     }
 }
 
-/// The session of a response: that of the one it follows, the one that is named, or one of its own with the id `own`, which is never
-/// shortened. Also whether it is its own.
-async fn session(
-    caller: &Caller,
-    agent: &str,
-    wish: &Wish,
-    own: &str,
-) -> Result<Option<(Session, bool)>, CompatError> {
-    if let Some(previous) = &wish.previous {
+/// The turn that a response is to be.
+struct Turn {
+    session: Session,
+    /// The message that it is to follow, if one is named.
+    follows: Option<String>,
+    /// Whether the session was made for it.
+    is_own: bool,
+}
+
+impl Turn {
+    /// In the session of the response that it follows, in the one that is named, or in one of its own, which is never shortened.
+    async fn of(
+        caller: &Caller,
+        agent: &str,
+        wish: &Wish,
+        said: &str,
+    ) -> Result<Option<Self>, CompatError> {
+        if let Some(previous) = &wish.previous {
+            let behind = Self::behind(caller, previous).await;
+            return behind.map(Some);
+        }
+        if let Some(named) = &wish.conversation {
+            let found = caller.thread(named).await;
+            let missing = absent("conversation: there is no such session");
+            let session = found.map_err(|failure| or_absent(&failure, missing))?;
+            return Ok(Some(Self {
+                session,
+                follows: None,
+                is_own: false,
+            }));
+        }
+        let own = own(caller, agent, wish, said).await?;
+        Ok(own.map(|session| Self {
+            session,
+            follows: None,
+            is_own: true,
+        }))
+    }
+
+    /// Behind another response. Whether a third one came between is for the sessions to say: a request that comes again finds its
+    /// own turn there.
+    async fn behind(caller: &Caller, previous: &str) -> Result<Self, CompatError> {
         let (session, message) = kept::named(previous).unwrap_or_default();
         // Clients that send all items again where a response is gone look for this code.
         let missing = || {
@@ -124,34 +155,35 @@ async fn session(
             CompatError::new(404, "previous_response_not_found", text)
         };
         let found = caller.thread(session).await;
-        let found = found.map_err(|failure| or_absent(&failure, missing()))?;
-        let messages = caller.messages(&found.id, None).await;
+        let session = found.map_err(|failure| or_absent(&failure, missing()))?;
+        let messages = caller.messages(&session.id, None).await;
         let messages = messages.map_err(|failure| failed(&failure))?;
-        let turn = kept::turn(&messages, message).ok_or_else(missing)?;
-        return match turn.last {
-            true => Ok(Some((found, false))),
-            false => {
-                let text = "previous_response_id: must be the last response of its conversation: another one followed it";
-                Err(CompatError::new(409, "conflict", text))
-            }
-        };
+        kept::turn(&messages, message).ok_or_else(missing)?;
+        Ok(Self {
+            session,
+            follows: Some(message.to_owned()),
+            is_own: false,
+        })
     }
-    if let Some(named) = &wish.conversation {
-        let found = caller.thread(named).await;
-        let missing = absent("conversation: there is no such session");
-        return found
-            .map(|found| Some((found, false)))
-            .map_err(|failure| or_absent(&failure, missing));
-    }
+}
+
+/// The session that is made for a response. `None`: it is not kept.
+async fn own(
+    caller: &Caller,
+    agent: &str,
+    wish: &Wish,
+    said: &str,
+) -> Result<Option<Session>, CompatError> {
+    let request = &*caller.meta.request_id;
     let new = NewSession {
         name: agent.to_owned(),
         user_id: caller.user.clone(),
-        session_id: Some(own.to_owned()),
+        session_id: Some(kept::own_session(request, &caller.user, agent, said)),
         compact_strategy: Some(CompactStrategy::Off),
         ..NewSession::default()
     };
     match caller.ask::<CreateSession>(&new).await {
-        Ok(made) => Ok(Some((made, true))),
+        Ok(made) => Ok(Some(made)),
         // Agents of the workspace have no sessions.
         Err(failure) if is(&failure, FailureCode::AgentNotFound) => match wish.requires() {
             true => {

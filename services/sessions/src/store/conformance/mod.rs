@@ -2,7 +2,7 @@
 
 use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
 
-use self::past::the_past_is_what_fits_from_its_end_on;
+use self::past::{an_empty_session_alone_is_deleted_as_one, the_past_is_what_fits_from_its_end_on};
 use super::sqlite::SqliteSessions;
 use super::{
     Agent, AgentRow, AgentStore, Answer, Asked, Message, NewSession, Owner, Page, Role,
@@ -536,6 +536,7 @@ macro_rules! conformance {
         conformance!($adapter, $make;
             a_session_is_created_once_and_listed_for_its_owner_alone,
             an_empty_session_is_given_to_another_agent_of_the_same_user,
+            an_empty_session_alone_is_deleted_as_one,
             line_016_a_session_without_a_user_is_listed_for_nobody,
             messages_are_numbered_without_gaps_and_each_is_later_than_the_last,
             line_130_a_repeated_request_adds_no_second_message,

@@ -3,7 +3,7 @@
 use tg_schemas::operations::ToolCall;
 
 use super::{answer, asked, new, turn};
-use crate::store::{Answer, SessionStore, Step};
+use crate::store::{Answer, LineageStore, SessionStore, Step};
 
 pub(super) async fn the_past_is_what_fits_from_its_end_on(store: impl SessionStore) {
     store.create("w", new("1", "ann", 10)).await.unwrap();
@@ -39,4 +39,24 @@ pub(super) async fn the_past_is_what_fits_from_its_end_on(store: impl SessionSto
     assert!(finished.is_some());
     assert_eq!(past(11, 115).await, ["found", "there"]);
     assert_eq!(past(11, 116).await, ["", "found", "there"]);
+}
+
+pub(super) async fn an_empty_session_alone_is_deleted_as_one(
+    store: impl SessionStore + LineageStore,
+) {
+    assert!(!store.delete_empty("w", "1").await.unwrap());
+    for id in ["1", "2"] {
+        store.create("w", new(id, "ann", 10)).await.unwrap();
+    }
+    assert_eq!(store.last_asked("w", "1").await.unwrap(), None);
+    let asked = store.begin("w", "1", asked("q", "text")).await.unwrap();
+    let asked = asked.map(|began| began.message.id);
+    assert_eq!(store.last_asked("w", "1").await.unwrap(), asked);
+    store.finish("w", "1", 1, answer("a1", "x")).await.unwrap();
+    assert_eq!(store.last_asked("w", "1").await.unwrap(), asked);
+    for (id, gone) in [("1", false), ("2", true)] {
+        assert_eq!(store.delete_empty("w", id).await.unwrap(), gone);
+        let found = store.session("w", id).await.unwrap();
+        assert_eq!(found.is_none(), gone);
+    }
 }

@@ -167,6 +167,15 @@ pub(super) fn begun(
     }
 }
 
+/// The newest message that the user of a session sent.
+pub(super) fn last_asked(conn: &Connection, session: &str) -> Result<Option<String>, StorageError> {
+    let sql = "SELECT m.id FROM message m JOIN session s ON s.number = m.session
+               WHERE s.id = ?1 AND m.role = ?2 AND m.synthetic = 0 ORDER BY m.seq DESC LIMIT 1";
+    let mut query = conn.prepare_cached(sql)?;
+    let found = query.query_row(params![session, Role::User.as_str()], |row| row.get(0));
+    Ok(found.optional()?)
+}
+
 pub(super) fn begin(
     tx: &Transaction<'_>,
     session: &str,

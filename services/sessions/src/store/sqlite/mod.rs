@@ -168,6 +168,14 @@ impl SessionStore for SqliteSessions {
             .await
     }
 
+    async fn delete_empty(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| session::delete_empty(tx, &id)).await
+    }
+
     async fn is_done(
         &self,
         workspace: &str,

@@ -138,6 +138,19 @@ impl LineageStore for SqliteSessions {
             .await
     }
 
+    async fn last_asked(
+        &self,
+        workspace: &str,
+        session: &str,
+    ) -> Result<Option<String>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let session = session.to_owned();
+        file.read(move |conn| message::last_asked(conn, &session))
+            .await
+    }
+
     async fn import(
         &self,
         workspace: &str,

@@ -202,3 +202,11 @@ pub(super) fn delete(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageErro
     part::forget_unused(tx, &texts)?;
     Ok(gone > 0)
 }
+
+/// Deletes a session in which nothing was said.
+pub(super) fn delete_empty(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageError> {
+    match get(tx, id)?.is_some_and(|found| found.messages == 0) {
+        true => delete(tx, id),
+        false => Ok(false),
+    }
+}

@@ -1,6 +1,8 @@
 //! Calls of functions as clients wrote them before there were tools: `functions`, `function_call`, and the role `function`.
 //! Flow services know tools only.
 
+use std::collections::VecDeque;
+
 use serde_json::{Value, json};
 use tg_schemas::Error;
 
@@ -29,11 +31,14 @@ pub(super) fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
     }
 }
 
-/// The calls of a chat. They have no ids, so a result is that of the last call before it.
+/// The calls of a chat that have no ids. A result without one is that of the last function called before it; of tools, results come in
+/// the order of the calls.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     made: usize,
     last: Option<String>,
+    /// Ids of calls of tools whose results have not come.
+    open: VecDeque<String>,
 }
 
 impl Calls {
@@ -42,12 +47,14 @@ impl Calls {
     /// # Errors
     /// `bad-request`: the call cannot be read.
     pub(super) fn join(&mut self, message: &Fields<'_>, turn: &mut Value) -> Result<(), Error> {
-        if turn["role"] == "tool" && turn.get("tool_call_id").is_none() {
-            if let Some(last) = &self.last {
-                turn["tool_call_id"] = last.as_str().into();
+        if turn["role"] == "tool" {
+            let names_none = turn.get("tool_call_id").is_none_or(|id| id == "");
+            if names_none && let Some(id) = self.open.pop_front().or_else(|| self.last.clone()) {
+                turn["tool_call_id"] = id.into();
             }
             return Ok(());
         }
+        self.name(turn);
         let Some(call) = message.object("function_call")? else {
             return Ok(());
         };
@@ -56,9 +63,7 @@ impl Calls {
         let Some(calls) = calls.filter(|calls| calls.is_empty()) else {
             return Ok(());
         };
-        self.made += 1;
-        // Servers of Mistral read no ids but such of nine letters and digits.
-        let id = format!("fn{:07}", self.made);
+        let id = self.fresh();
         calls.push(json!({
             "id": id,
             "name": call.required_text("name")?,
@@ -66,6 +71,23 @@ impl Calls {
         }));
         self.last = Some(id);
         Ok(())
+    }
+
+    /// Gives ids to the calls of tools that have none: some servers give none, and their clients send the calls back so.
+    fn name(&mut self, turn: &mut Value) {
+        let calls = turn.get_mut("tool_calls").and_then(Value::as_array_mut);
+        let nameless = calls.into_iter().flatten().filter(|call| call["id"] == "");
+        for call in nameless {
+            let id = self.fresh();
+            call["id"] = id.as_str().into();
+            self.open.push_back(id);
+        }
+    }
+
+    /// A new id. Servers of Mistral read no ids but such of nine letters and digits.
+    fn fresh(&mut self) -> String {
+        self.made += 1;
+        format!("fn{:07}", self.made)
     }
 }
 

@@ -309,6 +309,27 @@ mod tests {
         assert_eq!(turns[1]["content"], "q");
     }
 
+    /// As a client sends them back whose server gave them none.
+    #[test]
+    fn calls_without_ids_are_answered_in_their_order() {
+        let call = |id: Value, name: &str| {
+            let function = json!({"name": name, "arguments": "{}"});
+            json!({"id": id, "type": "function", "function": function})
+        };
+        let (asked, _) = of(json!({"model": "m", "messages": [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": null, "tool_calls": [call(Value::Null, "add"), call(json!(""), "see")]},
+            {"role": "tool", "tool_call_id": null, "content": "1"},
+            {"role": "tool", "content": "2"},
+        ]}))
+        .unwrap();
+        let turns = &asked.body["messages"];
+        for (at, id) in ["fn0000001", "fn0000002"].into_iter().enumerate() {
+            assert_eq!(turns[1]["tool_calls"][at]["id"], id);
+            assert_eq!(turns[2 + at]["tool_call_id"], id);
+        }
+    }
+
     #[test]
     fn a_choice_of_tools_is_read_in_each_form() {
         let choice = |choice: Value| {

@@ -27,7 +27,8 @@ pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
     }
     add_sampling(&fields, &mut own);
     add_most(&fields, &["max_tokens"], &mut own);
-    let stop = fields.texts("stop_sequences")?;
+    let mut stop = fields.texts("stop_sequences")?;
+    stop.retain(|text| !text.is_empty());
     if !stop.is_empty() {
         own.insert("stop".into(), stop.into());
     }
@@ -300,7 +301,7 @@ mod tests {
     #[test]
     fn blocks_become_turns_and_results_of_tools_come_before_what_is_said() {
         let (asked, _) = of(json!({
-            "model": "m", "max_tokens": 9, "stream": true, "stop_sequences": ["END"],
+            "model": "m", "max_tokens": 9, "stream": true, "stop_sequences": ["", "END"],
             "system": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}, {"type": "text", "text": "b"}],
             "metadata": {"user_id": "u"}, "tool_choice": {"type": "any"}, "temperature": 0,
             "tools": [{"name": "add", "input_schema": {"type": "object"}}],

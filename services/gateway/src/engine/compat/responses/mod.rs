@@ -2,5 +2,6 @@
 
 mod custom;
 pub(crate) mod kept;
+mod namespaces;
 pub(crate) mod reply;
 pub(crate) mod request;

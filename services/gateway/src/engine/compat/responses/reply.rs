@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tg_schemas::{Error, limits};
 
 use super::kept::{self, Kept, Wish};
-use super::{custom, request};
+use super::{custom, namespaces, request};
 use crate::engine::compat::dialect::{Asked, Dialect, Head, calls, named, reason, said};
 use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::used::Used;
@@ -201,16 +201,21 @@ impl Responses {
         self.complete(item, events);
     }
 
-    /// A call as an item: of a function, or of a tool that takes a text.
+    /// A call as an item: of a function, or of a tool that takes a text, either of which may be in a group.
     fn called(&self, id: &str, call: &Value) -> Value {
         let tools = self.repeated.get("tools").and_then(Value::as_array);
         let mut tools = tools.into_iter().flatten();
-        let takes_text =
-            tools.any(|tool| tool["type"] == custom::KIND && tool["name"] == call["name"]);
-        match takes_text {
+        let found = tools.find_map(|tool| namespaces::named(tool, &call["name"]));
+        let (group, tool) = found.unwrap_or((None, &Value::Null));
+        let mut item = match tool["type"] == custom::KIND {
             true => custom::item(id, call),
             false => called(id, call),
+        };
+        if let Some(group) = group {
+            item["name"] = tool["name"].clone();
+            item["namespace"] = group.clone();
         }
+        item
     }
 
     /// What items are called: by the response, and by which of its items it is.
@@ -538,6 +543,22 @@ mod tests {
         }
         assert_eq!(of("response.output_item.done")["item"], item);
         assert_eq!(of("response.function_call_arguments.done")["name"], "see");
+    }
+
+    #[test]
+    fn a_call_of_a_tool_in_a_group_is_answered_with_the_group_apart() {
+        let repeated = body(json!({"tools": [{"type": "function", "name": "see"},
+            {"type": "namespace", "name": "mcp__files__", "tools": [{"type": "function", "name": "read"}]}]}));
+        let end = body(json!({"finish_reason": "tool_calls", "tool_calls": [
+            {"id": "c", "name": "mcp__files__read", "arguments": "{}"},
+            {"id": "d", "name": "see", "arguments": "{}"}]}));
+        let whole = Responses::new(repeated).whole(&head(), &end);
+        let (read, see) = (&whole["output"][0], &whole["output"][1]);
+        assert_eq!(
+            (&read["name"], &read["namespace"]),
+            (&json!("read"), &json!("mcp__files__"))
+        );
+        assert_eq!((&see["name"], see.get("namespace")), (&json!("see"), None));
     }
 
     #[test]

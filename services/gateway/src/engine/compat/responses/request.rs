@@ -5,6 +5,7 @@ use tg_schemas::Error;
 
 use super::custom;
 use super::kept::Wish;
+use super::namespaces::{self, is_run_by_client};
 use crate::engine::compat::asking::{
     self, add_format, add_most, add_sampling, add_stop, allowed, arguments, begun, content, model,
     result,
@@ -141,7 +142,7 @@ fn add_item(item: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> {
 fn add_call(item: &Fields<'_>, arguments: String, turns: &mut Vec<Value>) -> Result<(), Error> {
     let call = json!({
         "id": item.required_text("call_id")?,
-        "name": item.required_text("name")?,
+        "name": namespaces::name_of(item)?,
         "arguments": arguments,
     });
     let said = turns.last_mut().filter(|turn| turn["role"] == "assistant");
@@ -178,23 +179,51 @@ fn message(item: &Fields<'_>) -> Result<Value, Error> {
 fn tools(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
     let named = fields.objects("tools")?;
     let has_some = named.iter().any(is_offered);
-    let offered = named.iter().filter(|tool| !has_some || is_offered(tool));
-    offered.map(tool).collect()
+    let mut offered = Vec::new();
+    for one in named.iter().filter(|tool| !has_some || is_offered(tool)) {
+        match is_group(one) {
+            true => add_group(one, &mut offered)?,
+            false => offered.push(tool(one)?),
+        }
+    }
+    Ok(offered)
 }
 
 fn is_offered(tool: &Fields<'_>) -> bool {
+    is_of_client(tool) || is_group(tool)
+}
+
+fn is_of_client(tool: &Fields<'_>) -> bool {
     tool.value("type").is_some_and(is_run_by_client)
 }
 
-/// Whether the client runs tools of a type itself.
-fn is_run_by_client(kind: &Value) -> bool {
-    kind == "function" || kind == custom::KIND
+fn is_group(tool: &Fields<'_>) -> bool {
+    namespaces::is_group(tool.value("type"), tool.value("tools"))
+}
+
+/// Adds the tools of a group that the client runs, under its name.
+fn add_group(group: &Fields<'_>, offered: &mut Vec<Value>) -> Result<(), Error> {
+    let name = group.required_text("name")?;
+    for member in group
+        .objects("tools")?
+        .iter()
+        .filter(|one| is_of_client(one))
+    {
+        let mut own = tool(member)?;
+        let known = namespaces::joined(&name, own["name"].as_str().unwrap_or_default());
+        own["name"] = known.into();
+        offered.push(own);
+    }
+    Ok(())
 }
 
 /// Of the tools of a request those that the model is offered.
 fn offered(tools: &Value) -> Value {
     let named = tools.as_array().map_or(&[][..], Vec::as_slice);
-    let own = named.iter().filter(|tool| is_run_by_client(&tool["type"]));
+    let own = named.iter().filter(|tool| {
+        let kind = &tool["type"];
+        is_run_by_client(kind) || namespaces::is_group(Some(kind), Some(&tool["tools"]))
+    });
     own.map(flat).collect()
 }
 
@@ -349,7 +378,7 @@ mod tests {
             {"role": "user", "content": "q"},
             {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "x"}},
             {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "*** Begin"},
-            {"type": "function_call", "call_id": "d", "name": "view_image", "arguments": {"path": "a"}},
+            {"type": "function_call", "call_id": "d", "namespace": "app", "name": "view_image", "arguments": {"path": "a"}},
             {"type": "custom_tool_call_output", "call_id": "c", "output": "Done"},
             {"type": "function_call_output", "call_id": "d",
                 "output": [{"type": "input_image", "image_url": "data:a"}]},
@@ -358,12 +387,9 @@ mod tests {
         let turns = asked.body["messages"].as_array().unwrap();
         let roles: Vec<&Value> = turns.iter().map(|turn| &turn["role"]).collect();
         assert_eq!(roles, ["user", "assistant", "tool", "tool", "user"]);
-        let arguments: Vec<&Value> = turns[1]["tool_calls"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|call| &call["arguments"])
-            .collect();
+        let calls = turns[1]["tool_calls"].as_array().unwrap();
+        assert_eq!(calls[1]["name"], "app__view_image");
+        let arguments: Vec<&Value> = calls.iter().map(|call| &call["arguments"]).collect();
         assert_eq!(arguments, [r#"{"input":"*** Begin"}"#, r#"{"path":"a"}"#]);
         assert_eq!(turns[4]["images"], json!(["data:a"]));
         assert!(turns[3].get("images").is_none());
@@ -374,6 +400,8 @@ mod tests {
     fn tools_of_a_provider_are_left_out_beside_those_of_the_client() {
         let shell = json!({"type": "function", "name": "shell", "strict": false, "parameters": {"type": "object"}});
         let patch = json!({"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}});
+        let files = json!({"type": "namespace", "name": "mcp__files__", "tools": [
+            {"type": "function", "name": "read", "parameters": {"type": "object"}}]});
         let (asked, repeated) = of(json!({
             "model": "m", "instructions": "You are a coding agent.", "store": false, "stream": true,
             "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}],
@@ -381,7 +409,8 @@ mod tests {
                 shell,
                 patch,
                 {"type": "web_search", "external_web_access": false},
-                {"type": "namespace", "name": "mcp", "tools": []},
+                {"type": "namespace", "name": "mcp", "tools": [{"type": "web_search"}]},
+                files,
             ],
             "tool_choice": "auto", "parallel_tool_calls": true, "include": ["reasoning.encrypted_content"],
             "reasoning": {"effort": "medium", "summary": "auto"}, "prompt_cache_key": "k", "client_metadata": {},
@@ -390,8 +419,8 @@ mod tests {
         .unwrap();
         let offered = asked.body["tools"].as_array().unwrap();
         let names: Vec<&Value> = offered.iter().map(|tool| &tool["name"]).collect();
-        assert_eq!(names, ["shell", "apply_patch"]);
-        assert_eq!(repeated["tools"], json!([shell, patch]));
+        assert_eq!(names, ["shell", "apply_patch", "mcp__files__read"]);
+        assert_eq!(repeated["tools"], json!([shell, patch, files]));
         assert!(asked.streaming);
     }
 
