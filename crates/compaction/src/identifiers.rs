@@ -29,6 +29,9 @@ static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&[uri, mail, uuid, address, begins, hex].join("|")).ok()
 });
 
+/// What parts a long text without blanks; sentences of Chinese and Japanese have no others.
+const PARTS: &str = ",;|\u{ff0c}\u{3002}\u{ff1b}\u{3001}\u{ff01}\u{ff1f}\u{ff1a}\u{ff08}\u{ff09}";
+
 /// Identifiers of a text, each once, in the order of their first appearance.
 pub fn identifiers(text: &str) -> Vec<&str> {
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
@@ -38,7 +41,7 @@ pub fn identifiers(text: &str) -> Vec<&str> {
     let mut end = 0;
     for run in text.split_inclusive(is_outside) {
         let long = run.len() > LONGEST;
-        for part in run.split_inclusive(|c: char| long && ",;|".contains(c)) {
+        for part in run.split_inclusive(|c: char| long && PARTS.contains(c)) {
             let mut at = end;
             end += part.len();
             if part.len() > LONGEST {
@@ -233,6 +236,10 @@ mod tests {
         // A long list is one of names.
         let list: Vec<String> = (0..1000).map(|n| format!("/path/{n}/")).collect();
         assert_eq!(identifiers(&list.join(",")), list);
+        let sentence = "\u{6587}".repeat(1000);
+        let uuid = "8f14e45f-ceea-467f-9575-3c4b5e6f7a8b";
+        let paragraph = format!("{sentence}\u{3002}{uuid}\u{3002}{sentence}\u{3002}");
+        assert_eq!(identifiers(&paragraph), [uuid]);
     }
 
     /// Each asks at every few bytes whether something begins there that goes on to the end.

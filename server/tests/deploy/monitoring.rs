@@ -221,7 +221,7 @@ const ALERTS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "ThreadgraphRecordsRefused",
-        "increase(tg_bus_records_refused_total[15m]) > 0",
+        "increase(tg_bus_records_refused_total[15m]) > 0 or (tg_bus_records_refused_total unless tg_bus_records_refused_total offset 15m)",
         "0m",
         "The embedded bus refuses records, as too much of their workspace waits: `tg why` says for what.",
     ),

@@ -30,7 +30,7 @@ pub(crate) fn cost(cx: &Cx, model: &str, usage: &Usage, told: Option<u64>) -> Co
             Cost::priced(price.nanodollars(input, output, count(usage.cache_read)))
         }
         _ if costs_nothing(cx, model) => Cost::local(),
-        // Budgets bind those too whose provider reports nothing.
+        // Where the provider reports no input, budgets count what was written.
         Some(price) => Cost::guessed(price.nanodollars(input, output, 0)),
         None => Cost::unknown(),
     }

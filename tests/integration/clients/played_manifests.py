@@ -1,6 +1,6 @@
 """Makes of the manifests on standard input what podman plays. It knows no StatefulSet: the pod becomes a Deployment's, with a claim of
-the same name. It plays no Service and no policy. Its probes and its pause before a stop run a program inside the image, which has
-none, and a pod on the network of its host has no ports to map.
+the same name. It plays no Service and no policy. Its probes run a program inside the image, which has none; it does not know the
+pause before a stop; and a pod on the network of its host has no ports to map.
 """
 
 import sys

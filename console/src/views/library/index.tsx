@@ -7,7 +7,7 @@ import { Drop } from "./drop.js";
 import { kindName } from "./kind.js";
 import { Opened } from "./opened.js";
 import { Removal } from "./removal.js";
-import { fill, look, open, process, retry, shelf, type Shelf } from "./shelf.js";
+import { fill, look, open, place, process, retry, shelf, type Shelf } from "./shelf.js";
 import { standing } from "./standing.js";
 import { uploads, type Upload } from "./upload.js";
 
@@ -74,7 +74,7 @@ const Row = ({ document, runs, open, remove }: Rows) => (
     {runs.length === 0 && (
       <div class="run">
         <span class="pill">not processed</span>
-        <Act word="Process" of={titleOf(document)} act={() => process(text(document, "id"))} />
+        <Act word="Process" of={titleOf(document)} act={() => process(text(document, "id"), place())} />
       </div>
     )}
     {runs.map((run) => (

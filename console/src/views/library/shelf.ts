@@ -42,7 +42,9 @@ export const fill = async (): Promise<void> => {
   const kept = found.entries.filter((one) => !gone.has(text(one, "id")));
   shelf.value = { documents: kept.reverse(), runs, more: found.more };
   const there = new Set(shelf.value.documents.map((one) => text(one, "id")));
-  await Promise.all([...own].filter(([document]) => !there.has(document)).map(([document, run]) => fetched(document, run)));
+  const lacks = ([document, run]: [string, string]): boolean =>
+    !there.has(document) || !runs.get(document)?.some((one) => text(one, "id") === run);
+  await Promise.all([...own].filter(lacks).map(([document, run]) => fetched(document, run)));
 };
 
 /** Puts a processing in its place. */
@@ -79,18 +81,27 @@ export const holding = (hash: string): string | undefined => {
   return found && text(found, "id");
 };
 
-/** The latest processing of a document into the place where documents go now. */
-export const current = (document: string): string | undefined => {
-  const here = (run: Json): boolean => text(run, "flow") === flow.value && text(run, "collection") === collection.value;
+/** Where documents go. */
+export interface Place {
+  flow: string;
+  collection: string;
+}
+
+/** The flow and the collection that are chosen now. */
+export const place = (): Place => ({ flow: flow.value, collection: collection.value });
+
+/** The latest processing of a document into a place. */
+export const current = (document: string, into: Place): string | undefined => {
+  const here = (run: Json): boolean => text(run, "flow") === into.flow && text(run, "collection") === into.collection;
   const run = shelf.value?.runs.get(document)?.findLast(here);
   return run && text(run, "id");
 };
 
 /** Begins to process a document; the id of the processing. */
-export const process = async (document: string): Promise<string> => {
+export const process = async (document: string, into: Place): Promise<string> => {
   const wanted = {
     id: `urn:processing:${uuid()}`, "document-id": document, time: Math.floor(Date.now() / 1000), tags: [],
-    flow: flow.value, collection: collection.value,
+    flow: into.flow, collection: into.collection,
   };
   const answer = await librarian({ operation: "add-processing", "processing-metadata": wanted });
   const run = list(answer, "processing-metadatas")[0];
@@ -125,7 +136,8 @@ const fetched = async (document: string, run: string): Promise<void> => {
   try {
     const [found, begun] = await Promise.all([metadata(document), processing(run)]);
     const now = shelf.value;
-    if (!now) return;
+    // It may have been removed meanwhile.
+    if (!now || !own.has(document)) return;
     const others = now.documents.filter((one) => text(one, "id") !== document);
     shelf.value = { ...now, documents: [found, ...others] };
     if (begun) put(begun);

@@ -1,10 +1,9 @@
 // A file on its way: read, looked at, put into the library (in parts if it is large), its processing begun.
 import { signal } from "@preact/signals";
 import { librarian } from "../../client/services.js";
-import { collection, flow } from "../../client/session.js";
 import { failure, list, text, type Json } from "../../client/wire.js";
 import { kindName, look } from "./kind.js";
-import { added, current, fill, holding, process } from "./shelf.js";
+import { added, current, fill, holding, place, process, type Place } from "./shelf.js";
 import { uuid } from "./uuid.js";
 
 export interface Upload {
@@ -31,7 +30,7 @@ const AT_ONCE = 2;
 
 let next = 1;
 let under = 0;
-const waiting: [Upload, File, Promise<void>][] = [];
+const waiting: [Upload, File, Promise<void>, Place][] = [];
 
 const change = (number: number, what: Partial<Upload>): void => {
   uploads.value = uploads.value.map((one) => (one.number === number ? { ...one, ...what } : one));
@@ -41,12 +40,14 @@ const change = (number: number, what: Partial<Upload>): void => {
 export const take = (files: Iterable<File>): void => {
   // What others added meanwhile counts, too. Whoever may not list documents may still add some.
   const listed = fill().catch(() => {});
+  // Where they go is what was chosen when they were dropped.
+  const into = place();
   for (const file of files) {
     const upload: Upload = {
       number: next++, name: file.name, about: "", sent: 0, size: file.size, state: "reading", error: "", document: "",
     };
     uploads.value = [...uploads.value, upload];
-    waiting.push([upload, file, listed]);
+    waiting.push([upload, file, listed, into]);
   }
   pump();
 };
@@ -56,8 +57,8 @@ const pump = (): void => {
     const one = waiting.shift();
     if (!one) return;
     under += 1;
-    const [upload, file, listed] = one;
-    void put(upload.number, file, listed)
+    const [upload, file, listed, into] = one;
+    void put(upload.number, file, listed, into)
       .catch((why: unknown) => change(upload.number, { state: "failed", error: failure(why).message }))
       .finally(() => {
         under -= 1;
@@ -66,7 +67,7 @@ const pump = (): void => {
   }
 };
 
-const put = async (number: number, file: File, listed: Promise<void>): Promise<void> => {
+const put = async (number: number, file: File, listed: Promise<void>, into: Place): Promise<void> => {
   if (file.size > LARGEST) return change(number, { state: "failed", error: "is larger than 256 MiB" });
   const read = await file.arrayBuffer();
   const content = new Uint8Array(read);
@@ -77,18 +78,18 @@ const put = async (number: number, file: File, listed: Promise<void>): Promise<v
   const hash = await digest(read);
   await listed;
   const held = hash && holding(hash);
-  if (held) return found(number, held);
+  if (held) return found(number, held, into);
   const document: Json = { kind, title, comments: file.name, time: Math.floor(Date.now() / 1000), tags: [] };
-  const put = content.length < WHOLE ? whole(document, content) : parts(number, document, content);
+  const put = content.length < WHOLE ? whole(document, content, into) : parts(number, document, content, into);
   const [id, run] = await put;
   change(number, { state: "done", sent: content.length, document: id });
   added(id, run);
 };
 
 /** The library has this content: it is processed where it was not yet. */
-const found = async (number: number, id: string): Promise<void> => {
-  const known = current(id);
-  const run = known ?? (await process(id));
+const found = async (number: number, id: string, into: Place): Promise<void> => {
+  const known = current(id, into);
+  const run = known ?? (await process(id, into));
   change(number, { state: known ? "there" : "done", document: id });
   added(id, run);
 };
@@ -103,17 +104,17 @@ const digest = async (content: ArrayBuffer): Promise<string> => {
 /** Ids of a document and of its processing. */
 type Put = Promise<[string, string]>;
 
-const whole = async (document: Json, content: Uint8Array): Put => {
+const whole = async (document: Json, content: Uint8Array, into: Place): Put => {
   const answer = await librarian({
     operation: "load-document",
     "document-metadata": document,
     content: encoded(content),
-    "processing-metadata": { flow: flow.value, collection: collection.value },
+    "processing-metadata": into,
   });
   return [text(answer, "document-id"), text(list(answer, "processing-metadatas")[0], "id")];
 };
 
-const parts = async (number: number, document: Json, content: Uint8Array): Put => {
+const parts = async (number: number, document: Json, content: Uint8Array, into: Place): Put => {
   const id = `urn:document:${uuid()}`;
   const begun = await librarian({
     operation: "begin-upload",
@@ -135,7 +136,7 @@ const parts = async (number: number, document: Json, content: Uint8Array): Put =
     void librarian({ operation: "abort-upload", "upload-id": upload }).catch(() => {});
     throw why;
   }
-  return [id, await process(id)];
+  return [id, await process(id, into)];
 };
 
 const encoded = (bytes: Uint8Array): string => {

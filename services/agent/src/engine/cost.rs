@@ -21,7 +21,7 @@ pub struct Cost {
     pub local: u64,
     /// It is not known.
     pub unknown: u64,
-    /// Billionths of a dollar that calls are likely to cost whose price is not known. Budgets count them, and no answer shows them.
+    /// Billionths of a dollar that calls are likely to cost whose price is not known. Budgets and reports of usage count them; no answer shows them.
     pub guess: u64,
 }
 

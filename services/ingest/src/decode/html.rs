@@ -31,6 +31,9 @@ pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
     Ok(tidy(&unescaped(&converter.tree_to_markdown(&tree))))
 }
 
+/// Children of an element whose raised texts are looked at.
+const MOST_BESIDE: usize = 4_096;
+
 /// Writes an exponent as one; other raised texts, and links to notes, as the converter does.
 fn raised(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
     match exponent(element.node) {
@@ -46,6 +49,10 @@ fn exponent(node: &Handle) -> Option<String> {
     let text = texts.filter(|text| is_exponent(text))?;
     let above = page::parent(node)?;
     let beside = above.children.borrow();
+    // Each is looked for among all beside it.
+    if beside.len() > MOST_BESIDE {
+        return None;
+    }
     let at = beside.iter().position(|one| Rc::ptr_eq(one, node))?;
     let before = own_text(beside.get(at.checked_sub(1)?)?)?;
     is_base(&before).then(|| format!("^{}", text.trim()))

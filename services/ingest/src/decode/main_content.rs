@@ -230,11 +230,17 @@ fn is_frame(node: &Handle, within: Within) -> bool {
     }
 }
 
-/// Whether nobody sees a part of a line, such as the key that a table is sorted by. What is hidden as a block stays: people may
-/// open it.
+/// Whether nobody sees a part of a line, such as the key that a table is sorted by. What has several words stays: people may open
+/// it.
 fn is_unseen(node: &Node) -> bool {
     let style = || attribute(node, "style").replace(char::is_whitespace, "");
-    name(node) == "span" && style().contains("display:none")
+    let is_word = |one: &Handle| match &one.data {
+        NodeData::Text { contents } => !contents.borrow().trim().contains(char::is_whitespace),
+        _ => true,
+    };
+    name(node) == "span"
+        && style().contains("display:none")
+        && node.children.borrow().iter().all(is_word)
 }
 
 /// Whether an element is called what those are that ask about cookies.

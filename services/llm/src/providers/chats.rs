@@ -79,7 +79,9 @@ impl Chats {
             if let Some(context) = &told {
                 builder = builder.header(TRACE, context);
             }
-            left.iter().for_each(|field: &Field| field.leave(&mut body));
+            // In their order: what one of them adds another may have to change.
+            let fields = Field::ALL.iter().filter(|field| left.contains(field));
+            fields.for_each(|field| field.leave(&mut body));
             let failure = match self.client.send(builder.json(&body)).await {
                 Ok(answer) => {
                     self.refused.learn(model, &learnt);

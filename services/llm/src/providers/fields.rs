@@ -1,5 +1,7 @@
 //! Members of a chat request that some servers of a dialect, or some models, refuse, and the request without them.
 
+use std::collections::HashMap;
+
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -96,7 +98,7 @@ impl Field {
             Self::System => turns(body).is_some_and(|turns| turns.iter().any(is_system)),
             Self::NoContent => turns(body).is_some_and(|turns| turns.iter().any(has_none)),
             Self::CallIds => ids(body).any(|id| !is_of_nine(id)),
-            Self::BehindResults => behind_result(body).is_some(),
+            Self::BehindResults => is_behind_result(body),
             Self::Unthought => turns(body).is_some_and(|turns| turns.iter().any(is_unthought)),
             Self::ToolChoice => body["tool_choice"] == "auto",
             Self::Schema => format("json_schema"),
@@ -186,16 +188,13 @@ fn ids(body: &Value) -> impl Iterator<Item = &str> {
 
 /// Names each call by its number, and its result alike. Ids that have the form stay.
 fn name_calls(body: &mut Value) {
-    let mut named: Vec<String> = Vec::new();
+    let mut named: HashMap<String, usize> = HashMap::new();
     let mut rename = |id: &mut Value| {
         let Some(own) = id.as_str().filter(|id| !is_of_nine(id)) else {
             return;
         };
-        let at = named.iter().position(|known| known == own);
-        let at = at.unwrap_or_else(|| {
-            named.push(own.to_owned());
-            named.len() - 1
-        });
+        let next = named.len();
+        let at = *named.entry(own.to_owned()).or_insert(next);
         *id = format!("call{:05}", at % 100_000).into();
     };
     let turns = body.get_mut("messages").and_then(Value::as_array_mut);
@@ -211,22 +210,29 @@ fn name_calls(body: &mut Value) {
     }
 }
 
-/// The first turn of the user right behind the result of a tool.
-fn behind_result(body: &Value) -> Option<usize> {
-    let pairs = turns(body)?.windows(2);
-    let mut pairs = pairs.map(|pair| pair.iter().map(|turn| turn["role"].as_str()));
-    let at = pairs.position(|pair| pair.eq([Some("tool"), Some("user")]))?;
-    Some(at + 1)
+/// Whether the user says something right behind the result of a tool.
+fn follows(before: &Value, turn: &Value) -> bool {
+    before["role"] == "tool" && turn["role"] == "user"
+}
+
+fn is_behind_result(body: &Value) -> bool {
+    let mut pairs = turns(body).into_iter().flat_map(|turns| turns.windows(2));
+    pairs.any(|pair| matches!(pair, [before, turn] if follows(before, turn)))
 }
 
 /// The assistant says a word between results and the user.
 fn part_results(body: &mut Value) {
-    while let Some(at) = behind_result(body) {
-        let Some(turns) = body.get_mut("messages").and_then(Value::as_array_mut) else {
-            return;
-        };
-        turns.insert(at, json!({"role": "assistant", "content": "OK."}));
+    let Some(turns) = body.get_mut("messages").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let mut parted: Vec<Value> = Vec::with_capacity(turns.len());
+    for turn in turns.drain(..) {
+        if parted.last().is_some_and(|before| follows(before, &turn)) {
+            parted.push(json!({"role": "assistant", "content": "OK."}));
+        }
+        parted.push(turn);
     }
+    *turns = parted;
 }
 
 /// What a model thought, as its server names it.

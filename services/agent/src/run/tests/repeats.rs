@@ -374,9 +374,12 @@ async fn two_steps_that_come_again_together_do_not_wait_for_each_other(place: Pl
     let first = async {
         died.gone.notified().await;
         // By then the second holds its lease: else the first, which nobody reads, would answer in its place.
-        while world.calls() == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let asked = async {
+            while world.calls() == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(SOON, asked).await.unwrap();
         let mut again = run(1, true);
         let address = tg_mesh::ReplyAddress {
             id: died.asker.lock().clone(),

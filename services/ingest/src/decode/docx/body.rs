@@ -104,6 +104,8 @@ struct Body<'a> {
     /// Inside `w:t`.
     in_text: bool,
     look: Look,
+    /// Where a raised run ended: what is raised directly behind it goes on with it.
+    raised_to: usize,
     formula: Option<Formula>,
     /// Letters so far.
     letters: u64,
@@ -137,6 +139,7 @@ impl<'a> Body<'a> {
             of_row: false,
             in_text: false,
             look: Look::default(),
+            raised_to: 0,
             formula: None,
             letters: 0,
             alternatives: Vec::new(),
@@ -178,12 +181,16 @@ impl<'a> Body<'a> {
 
     /// Adds text of a run. In a table a bar is escaped, as it would part columns.
     fn say(&mut self, text: &str) {
-        if self.look.raised && is_exponent(text) && is_base(&self.here.text) {
+        let begins = self.look.raised && self.raised_to != self.here.text.len();
+        if begins && is_exponent(text) && is_base(&self.here.text) {
             self.put("^");
         }
         match self.tables > 0 && text.contains('|') {
             true => self.put(&text.replace('|', "\\|")),
             false => self.put(text),
+        }
+        if self.look.raised {
+            self.raised_to = self.here.text.len();
         }
     }
 
@@ -311,12 +318,12 @@ impl<'a> Body<'a> {
                 self.look.raised = value().is_some_and(|said| said == "superscript");
             }
             // It moves to a margin: what is behind it is another word.
-            b"ptab" => self.here.text.push('\t'),
+            b"ptab" if self.here.heading == 0 => self.here.text.push('\t'),
             b"sym" => {
                 let font = attribute(tag, b"font").unwrap_or_default();
                 let place = attribute(tag, b"char").unwrap_or_default();
                 if let Some(sign) = sign(&font, &place) {
-                    self.put(&sign.to_string());
+                    self.say(&sign.to_string());
                 }
             }
             // The letters of one that is a heading stay as they are: its text has not begun.

@@ -309,6 +309,7 @@ fn hidden_text_is_left_out_and_signs_and_exponents_are_told() {
     let raised = "<w:vertAlign w:val=\"superscript\"/>";
     let powers = [
         run("", "10"),
+        run(raised, "1"),
         run(raised, "6"),
         run("", " m"),
         run(raised, "-2"),
@@ -317,7 +318,7 @@ fn hidden_text_is_left_out_and_signs_and_exponents_are_told() {
     ];
     assert_eq!(
         body(&format!("<w:p>{}</w:p>", powers.concat())),
-        "10^6 m^-2, the 1st"
+        "10^16 m^-2, the 1st"
     );
     let signs = "<w:p><w:r><w:sym w:font=\"Wingdings\" w:char=\"F0FE\"/><w:t> yes</w:t></w:r><w:r><w:ptab/>\
         <w:sym w:font=\"Symbol\" w:char=\"F061\"/></w:r><w:r><w:t>e</w:t><w:noBreakHyphen/><w:t>mail</w:t></w:r></w:p>";

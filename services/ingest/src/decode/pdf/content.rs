@@ -125,6 +125,11 @@ impl Reader<'_> {
         let state = State::at(IDENTITY);
         self.follow(&operations, &resources, state, 0, &mut left, &mut drawn);
         for field in self.fields(page) {
+            // Each may name a large form, and nothing of it would be kept.
+            if left == 0 || drawn.words.bytes() > self.most {
+                drawn.partly = true;
+                break;
+            }
             // One after another: what they draw may be large.
             if let Some((form, within, matrix)) = self.field(&field, &resources) {
                 let state = State::at(matrix);
