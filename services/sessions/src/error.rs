@@ -209,7 +209,7 @@ impl From<SessionsError> for Refused<Failure> {
             ),
             SessionsError::Followed => of(
                 FailureCode::Conflict,
-                "follows: must be the newest message of the session's user: another one came after it",
+                "follows: must be the last one of its session: another one came after it",
             ),
             SessionsError::Busy => of(
                 FailureCode::SessionBusy,

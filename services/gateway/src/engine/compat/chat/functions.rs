@@ -54,6 +54,8 @@ impl Calls {
             }
             return Ok(());
         }
+        // Results come right behind their calls.
+        self.open.clear();
         self.name(turn);
         let Some(call) = message.object("function_call")? else {
             return Ok(());

@@ -256,7 +256,7 @@ fn choice(fields: &Fields<'_>, tools: &mut Vec<Value>) -> Result<Option<String>,
     asking::choice(fields, |choice| match choice.text("type")?.as_str() {
         "function" | custom::KIND => {
             let below = choice.object("function")?;
-            below.as_ref().unwrap_or(choice).required_text("name")
+            namespaces::name_of(below.as_ref().unwrap_or(choice))
         }
         "allowed_tools" => allowed(choice, tools),
         _ => Err(asking::no_choice()),
