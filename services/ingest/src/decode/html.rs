@@ -81,14 +81,18 @@ fn unescaped(markdown: &str) -> String {
             out.push_str(line);
             continue;
         }
-        let mut code = false;
+        let (mut code, mut begun) = (false, false);
         let mut chars = line.chars().peekable();
         while let Some(char) = chars.next() {
             code ^= char == '`';
             let escaped = match char {
-                '\\' if !code => chars.next_if(|next| ESCAPED.contains(next)),
+                // A line of nothing else would underline a heading.
+                '\\' if !code => {
+                    chars.next_if(|next| ESCAPED.contains(next) || begun && *next == '=')
+                }
                 _ => None,
             };
+            begun |= !char.is_whitespace();
             out.push(escaped.unwrap_or(char));
         }
     }
