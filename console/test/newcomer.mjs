@@ -56,7 +56,7 @@ const seen = await withBrowser(async (open) => {
   const told = {};
   await page.locator(".state .pill.good").waitFor();
   told.state = await page.locator(".state").innerText();
-  await page.getByRole("link", { name: "Library" }).click();
+  await page.getByRole("link", { name: "Library", exact: true }).click();
   await drop(page, files);
   const documents = page.getByRole("list", { name: "Documents", exact: true });
   await documents.locator("li").nth(files.length - 1).waitFor();

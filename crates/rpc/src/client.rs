@@ -293,12 +293,6 @@ impl RequestClient {
                     question.exchange.lock().asked(Instant::now());
                     return Ok(());
                 }
-                // Whoever goes on with it has spoken meanwhile.
-                Published::Sent(Ok(Routed::Unroutable))
-                    if !question.exchange.lock().is_asking() =>
-                {
-                    return Ok(());
-                }
                 Published::Sent(Ok(Routed::Unroutable)) => {
                     if port.reconnected_within(UNSERVED_AFTER_RECONNECT) {
                         patience = patience.max(UNSERVED_AFTER_RECONNECT);

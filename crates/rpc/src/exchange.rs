@@ -219,11 +219,6 @@ impl Exchange {
         }
     }
 
-    /// Whether the question is being published, and nobody has been heard since.
-    pub(crate) fn is_asking(&self) -> bool {
-        matches!(self.phase, Phase::Asking)
-    }
-
     /// No queue wanted the question for as long as one could be expected. Returns how it ends.
     pub(crate) fn unserved(&mut self) -> Error {
         let error = if self.parts.next() > 0 {

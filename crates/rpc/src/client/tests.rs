@@ -201,24 +201,6 @@ async fn an_answer_that_goes_on_elsewhere_waits_for_the_successor() {
     }
 }
 
-/// Its queue is not there yet, and it has the work already: it says so.
-#[tokio::test(start_paused = true)]
-async fn a_successor_that_has_spoken_is_not_given_up() {
-    let (client, notes) = asker().await;
-    let reading = killed((&client, &notes), lasting(&client, true), 1).await;
-    tokio::time::sleep(ms(1_000)).await;
-    for _ in 0..10 {
-        says(&client, "successor", Frame::Alive, 1);
-        tokio::time::sleep(ms(4_000)).await;
-    }
-    assert!(
-        !reading.is_finished(),
-        "it was waited for longer than one that says nothing"
-    );
-    says(&client, "successor", Frame::Last, 1);
-    assert_eq!(reading.await.unwrap(), Ok(1));
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_successor_that_never_comes_is_given_up() {
     for (detach, parts, code, patience) in [
