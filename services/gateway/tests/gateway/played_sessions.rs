@@ -159,6 +159,9 @@ fn in_both(ask: &OperationRequest) -> Vec<OperationResponse> {
     }
 }
 
+/// The request whose message was sent before.
+pub const AGAIN: &str = "again";
+
 /// Begins the ids of what fails.
 pub const FAILS: &str = "fails-";
 
@@ -173,6 +176,10 @@ fn refused(
     let of = named("session_id").or(named("agent_id"));
     if let Some(code) = of.and_then(|id| id.strip_prefix(FAILS)) {
         return Some(failing(ErrorCode::Internal, code));
+    }
+    let repeats = ask.request.get("repeats") == Some(&json!(true));
+    if repeats && request != Some(AGAIN) {
+        return Some(failing(ErrorCode::Conflict, "conflict"));
     }
     let session = named("session_id").filter(|id| [THREAD, MUTE].contains(id))?;
     let deletes = ask.operation == "delete-session";

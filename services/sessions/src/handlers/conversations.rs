@@ -268,6 +268,7 @@ impl Agents {
             opening,
             when_busy: WhenBusy::Queue,
             follows: None,
+            repeats: false,
             keeps_failure: true,
             calls: CALLS,
             ends_with_reader: events.is_some(),

@@ -234,6 +234,7 @@ impl Agents {
             opening: None,
             when_busy: asked.when_busy,
             follows: asked.follows.filter(|id| !id.is_empty()),
+            repeats: asked.repeats,
             keeps_failure: false,
             calls: usize::MAX,
             events,
