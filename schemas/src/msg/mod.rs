@@ -29,7 +29,6 @@ pub mod structured;
 pub mod tasks;
 pub mod threads;
 pub mod traces;
-pub mod trail;
 pub mod usage;
 pub mod violations;
 
@@ -61,7 +60,6 @@ pub use structured::*;
 pub use tasks::*;
 pub use threads::*;
 pub use traces::*;
-pub use trail::*;
 pub use usage::*;
 pub use violations::*;
 

@@ -10,11 +10,13 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Cx, Mesh, OpenError, TaskKind, clock};
-use tg_schemas::msg::{AnswerCall, TrailEvent};
+use tg_schemas::msg::{AnswerCall, AuditEvent};
 use tg_schemas::operations::{FailureCode, TurnResult, Usage};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tokio::sync::mpsc;
 use uuid::Uuid;
+
+use crate::engine::trail_line::Line;
 
 /// What the names of files begin with; the day follows.
 const FILE: &str = "audit.jsonl.";
@@ -30,6 +32,8 @@ const DAY_MS: i64 = 24 * 3600 * 1000;
 
 /// Base of the topic on which lines are announced.
 const EVENTS: &str = "audit-events";
+/// Who announces them.
+const PRODUCER: &str = "sessions";
 /// Lines that wait to be announced: several of the longest turns.
 const WAITING: usize = 1_024;
 
@@ -41,7 +45,7 @@ pub(crate) struct Trail {
     /// Euros for a dollar; 0: not set.
     rate: f64,
     /// Takes the lines that are to be announced, from the first one on.
-    announced: OnceLock<mpsc::Sender<TrailEvent>>,
+    announced: OnceLock<mpsc::Sender<AuditEvent>>,
 }
 
 /// Who asked, and what caused it.
@@ -129,8 +133,8 @@ fn request(cx: &Cx) -> String {
 }
 
 /// Has lines announced one after the other until this process stops. A bus that is away keeps no turn waiting.
-fn announcing(mesh: &Mesh) -> mpsc::Sender<TrailEvent> {
-    let (sender, mut waiting) = mpsc::channel::<TrailEvent>(WAITING);
+fn announcing(mesh: &Mesh) -> mpsc::Sender<AuditEvent> {
+    let (sender, mut waiting) = mpsc::channel::<AuditEvent>(WAITING);
     let with = mesh.clone();
     mesh.spawn(TaskKind::Background, async move {
         let topic = Topic::system(Class::Notify, EVENTS);
@@ -164,9 +168,9 @@ impl Trail {
     }
 
     /// What all lines of a request say.
-    fn line(&self, cx: &Cx, who: &Who, usd: Option<f64>) -> TrailEvent {
+    fn line(&self, cx: &Cx, who: &Who, usd: Option<f64>) -> Line {
         let (principal, token_id) = holder(cx);
-        TrailEvent {
+        Line {
             id: cx.id.to_string(),
             workspace: cx.workspace().to_owned(),
             principal,
@@ -176,13 +180,13 @@ impl Trail {
             session_id: who.session.clone(),
             cost_eur: usd.filter(|_| self.rate > 0.0).map(|usd| usd * self.rate),
             cost_usd: usd,
-            ..TrailEvent::default()
+            ..Line::default()
         }
     }
 
     /// A line for each call of a model.
-    fn called(&self, cx: &Cx, who: &Who, calls: &[ModelCall]) -> Vec<TrailEvent> {
-        let line = |call: &ModelCall| TrailEvent {
+    fn called(&self, cx: &Cx, who: &Who, calls: &[ModelCall]) -> Vec<Line> {
+        let line = |call: &ModelCall| Line {
             event: "llm.call".to_owned(),
             request_id: Uuid::new_v4().to_string(),
             parent_request_id: Some(request(cx)),
@@ -223,7 +227,7 @@ impl Trail {
             Err(_) => "error",
         };
         let line = self.line(cx, who, turn.cost.usd);
-        lines.push(TrailEvent {
+        lines.push(Line {
             event: "agent.turn".to_owned(),
             request_id: request(cx),
             parent_request_id: named(&who.parent),
@@ -256,15 +260,26 @@ impl Trail {
     }
 
     /// Writes lines down, and announces them.
-    async fn add(&self, cx: &Cx, lines: Vec<TrailEvent>) {
-        let fields = lines.iter().map(|line| json!(line));
-        self.write(fields.collect()).await;
+    async fn add(&self, cx: &Cx, lines: Vec<Line>) {
+        let now = clock::rfc3339_of(clock::millis());
         let announced = self.announced.get_or_init(|| announcing(&cx.mesh));
+        let mut all = Vec::new();
         for line in lines {
-            if announced.try_send(line).is_err() {
+            let fields = json!(line);
+            let event = AuditEvent {
+                event_id: Uuid::new_v4().to_string(),
+                event_type: line.event,
+                timestamp: now.clone(),
+                producer: PRODUCER.to_owned(),
+                payload_json: fields.to_string(),
+                ..AuditEvent::default()
+            };
+            if announced.try_send(event).is_err() {
                 tracing::debug!("there is no room for a line of the trail that is to be announced");
             }
+            all.push(fields);
         }
+        self.write(all).await;
     }
 
     async fn write(&self, fields: Vec<Value>) {

@@ -66,7 +66,7 @@ fn targets() -> Vec<Target> {
         RowsQueryResponse QuestionToStructuredQueryRequest QuestionToStructuredQueryResponse
         StructuredQueryRequest StructuredQueryResponse
         ThreadsRequest ThreadMessage ThreadTurn ListenerInfo ThreadsResponse ListenerRequest ListenerMessage ListenerResponse
-        ThreadsEnded OperationRequest OperationResponse AgentTask SessionNotice TrailEvent KeptStreamRequest KeptStreamResponse
+        ThreadsEnded OperationRequest OperationResponse AgentTask SessionNotice KeptStreamRequest KeptStreamResponse
         ChatToolCall ChatTurn ChatTool ChatCompletionRequest ChatUsage ModelHealth ModelRest RouteBackend ModelRoute
         ChatCompletionResponse LoopRecord PollRecord Superseded ChunkReaders Reindexed ViolationsRequest Violation ViolationsResponse)
     .to_vec()

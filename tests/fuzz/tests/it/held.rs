@@ -45,7 +45,7 @@ messages! {
     AuditEvent AuditEntry AuditRequest AuditDropped AuditResponse
     Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter
     Presence HostedProcessor HostedFlow AgentRun AgentRunStep AgentRunCall RunCost LoopRecord PollRecord
-    AgentRunsRequest DetachedRun AgentRunsResponse RunToolCall RunHappened RunStanding SummedStep RunSummary AgentTask SessionNotice TrailEvent TracesRequest EndedRun TracesResponse UsageCall UsageRequest UsageTotal UsageResponse ChatToolCall ChatTurn ChatTool ChatCompletionRequest ChatUsage ModelHealth ModelRest RouteBackend ModelRoute ChatCompletionResponse RunWritten RunTallyEntry RunTally LibraryText
+    AgentRunsRequest DetachedRun AgentRunsResponse RunToolCall RunHappened RunStanding SummedStep RunSummary AgentTask SessionNotice TracesRequest EndedRun TracesResponse UsageCall UsageRequest UsageTotal UsageResponse ChatToolCall ChatTurn ChatTool ChatCompletionRequest ChatUsage ModelHealth ModelRest RouteBackend ModelRoute ChatCompletionResponse RunWritten RunTallyEntry RunTally LibraryText
     LibraryTexts Retract Superseded ChunkReaders Reindexed CollectionDrop CollectionDropped
     ReembedRequest Reembedding ReembedResponse ProcessingError NeighbourhoodRequest LabelledTerm
     Neighbour NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse

@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 /// Messages that only processors of ours say to each other.
-const OURS: [&str; 93] = [
+const OURS: [&str; 92] = [
     "AgentRun",
     "AgentRunStep",
     "AgentRunCall",
@@ -101,7 +101,6 @@ const OURS: [&str; 93] = [
     "TracedSource",
     "TracesRequest",
     "TracesResponse",
-    "TrailEvent",
     "Usage",
     "UsageCall",
     "UsageRequest",

@@ -1,30 +1,20 @@
-//! The trail of turns, as it is announced.
+//! A line of the trail of turns. Pure.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::lenient::nullable;
-use super::message;
-
-/// A line of the trail of turns, which is announced on `notify:tg:audit-events`, too: a turn, or a call of a model that was made for
-/// one. Nothing of what was said is in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
-#[serde(default)]
-pub struct TrailEvent {
-    #[serde(deserialize_with = "nullable")]
+/// A turn, or a call of a model that was made for one. Nothing of what was said is in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Line {
     /// `agent.turn` or `llm.call`.
     pub event: String,
-    #[serde(deserialize_with = "nullable")]
     /// Id of the request as its client knows it; of a call an id of its own.
     pub request_id: String,
-    #[serde(deserialize_with = "nullable")]
     /// Id of the request that no client chose.
     pub id: String,
     /// The request that caused it.
     pub parent_request_id: Option<String>,
-    #[serde(deserialize_with = "nullable")]
     /// How many agents called each other before it.
     pub caller_depth: i64,
-    #[serde(deserialize_with = "nullable")]
     /// The workspace.
     pub workspace: String,
     /// Who holds the credential that the request came with.
@@ -33,10 +23,8 @@ pub struct TrailEvent {
     pub token_id: Option<String>,
     /// The user whose session it is.
     pub user_id: Option<String>,
-    #[serde(deserialize_with = "nullable")]
     /// Where it was asked: `a1`, `ws` (conversations), `delegate`, `compaction` or `memory`.
     pub surface: String,
-    #[serde(deserialize_with = "nullable")]
     /// The agent.
     pub agent: String,
     /// The session; `None`: a question outside of any.
@@ -49,26 +37,20 @@ pub struct TrailEvent {
     pub attempts: Option<i64>,
     /// Of a turn: whether its client reads events.
     pub stream: Option<bool>,
-    #[serde(deserialize_with = "nullable")]
     /// `ok`, `error` or `cancelled`.
     pub status: String,
     /// Why it did not succeed, as a code.
     pub error_code: Option<String>,
     /// Of a turn: calls of models.
     pub sub_calls: Option<i64>,
-    #[serde(deserialize_with = "nullable")]
     /// Tokens that models read.
     pub input_tokens: i64,
-    #[serde(deserialize_with = "nullable")]
     /// Tokens that they wrote.
     pub output_tokens: i64,
-    #[serde(deserialize_with = "nullable")]
     /// Of those that they read, what providers had kept.
     pub cache_read: i64,
-    #[serde(deserialize_with = "nullable")]
     /// Tokens that providers keep since then.
     pub cache_write: i64,
-    #[serde(deserialize_with = "nullable")]
     /// All of them.
     pub total_tokens: i64,
     /// Of a call: whether what the model wrote is guessed; `None`: not known.
@@ -82,5 +64,3 @@ pub struct TrailEvent {
     /// Milliseconds that it took; `None`: not known.
     pub duration_ms: Option<i64>,
 }
-
-message!(TrailEvent);
