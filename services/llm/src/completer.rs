@@ -159,7 +159,8 @@ impl Completer {
                 attempt(&*model, &asked)
             };
             let tried = backoff.run(until, rand::random::<f64>, LlmError::again, attempt);
-            let error = match tried.await {
+            let tried = tried.await;
+            let error = match tried {
                 Ok((first, rest)) => {
                     let rest = rest.map(move |event| event.map(|event| event.after(made)));
                     return Ok((first.after(made), rest.boxed()));

@@ -5,7 +5,7 @@ use tg_gateway::AuthMode;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use crate::played_sessions::{AGAIN, BUSY, THREAD};
+use crate::played_sessions::{BUSY, REPEATED, THREAD};
 use crate::world::{BOUND, World};
 
 fn run(assistant: &str) -> Value {
@@ -168,7 +168,7 @@ async fn a_run_with_a_checkpoint_is_found_under_its_request(place: Place) {
     body["checkpoint"] = json!({"checkpoint_id": "m1"});
     body["multitask_strategy"] = json!("interrupt");
     for rest in ["/runs", "/runs/wait", "/runs/stream"] {
-        for (id, status) in [(AGAIN, 200), ("other", 400)] {
+        for (id, status) in [(REPEATED, 200), ("other", 400)] {
             let request = world.http.post(world.url(&at(rest))).json(&body);
             let request = request.bearer_auth("tg_admin").header("x-request-id", id);
             let response = request.timeout(BOUND).send().await.unwrap();

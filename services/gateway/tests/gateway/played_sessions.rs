@@ -160,7 +160,7 @@ fn in_both(ask: &OperationRequest) -> Vec<OperationResponse> {
 }
 
 /// The request whose message was sent before.
-pub const AGAIN: &str = "again";
+pub const REPEATED: &str = "again";
 
 /// Begins the ids of what fails.
 pub const FAILS: &str = "fails-";
@@ -178,7 +178,7 @@ fn refused(
         return Some(failing(ErrorCode::Internal, code));
     }
     let repeats = ask.request.get("repeats") == Some(&json!(true));
-    if repeats && request != Some(AGAIN) {
+    if repeats && request != Some(REPEATED) {
         return Some(failing(ErrorCode::Conflict, "conflict"));
     }
     let session = named("session_id").filter(|id| [THREAD, MUTE].contains(id))?;

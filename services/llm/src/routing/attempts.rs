@@ -188,7 +188,8 @@ impl Router {
             tries.tried[at] += 1;
             tries.made += 1;
             let server = tries.servers[at].clone();
-            let asked = self.attempt(request, tries, server, patience);
+            let counts = (tries.characters, tries.made);
+            let asked = self.attempt(request, counts, server, patience);
             let error = match asked.await {
                 Ok(opened) => return Ok(opened),
                 Err(error) => error,
@@ -252,11 +253,10 @@ impl Router {
     async fn attempt(
         self: &Arc<Self>,
         request: &ChatRequest,
-        tries: &Tries,
+        (characters, made): (usize, u32),
         server: Server,
         patience: Option<Duration>,
     ) -> Result<Opened, LlmError> {
-        let characters = tries.characters;
         let began = Instant::now();
         let (held, about) = (&self.backends[server.at], &self.abouts[server.at]);
         let mut entered = held
@@ -298,7 +298,7 @@ impl Router {
             began,
             entered,
             characters,
-            made: tries.made,
+            made,
             streaming: request.streaming,
             rest,
         };
