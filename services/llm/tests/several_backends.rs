@@ -368,7 +368,8 @@ async fn line_096_what_the_provider_lists_of_a_model_counts(place: Place) {
 
 /// As the trail of turns has it: of an answer that came after another backend had failed, and of one that is left alone then.
 async fn an_answer_says_its_backend_and_how_often_one_was_asked(place: Place) {
-    let world = world(&place, broken(), says("far"), json!({})).await;
+    let broken = vec![Rule::always(Reply::status(500, "secret words"))];
+    let world = world(&place, broken, says("far"), json!({})).await;
     let last = world.ask("go").last().await.unwrap();
     let known = (last.backend.as_deref(), last.attempts);
     assert_eq!(known, (Some("far"), Some(2)));
