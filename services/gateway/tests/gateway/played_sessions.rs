@@ -120,6 +120,7 @@ pub fn sessions(
                 ("list-sessions", _) if agent == Some("lists") => done(json!({"sessions": [
                     {"id": THREAD, "agent": "lists", "created_at": "2026-01-02"},
                     {"id": BUSY, "agent": "lists", "created_at": "2026-01-01"}]})),
+                ("compact-session", _) => done(json!({"cost": said_by(agent, "")["cost"]})),
                 ("put-tenant-config", _) => done(json!({"tenant": told})),
                 _ => done(json!({})),
             }];
