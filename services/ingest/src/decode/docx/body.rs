@@ -8,7 +8,7 @@ use quick_xml::events::{BytesStart, Event};
 use tg_document::text::tidy;
 
 use super::formula::Formula;
-use super::package::attribute;
+use super::package::{attribute, is_on};
 use super::styles::{Styles, of_outline};
 use super::symbols::sign;
 use crate::decode::frames::DecodeError;
@@ -51,6 +51,8 @@ struct Here {
     heading: usize,
     /// The paragraph goes on in the next: the mark at its end was taken out.
     joins: bool,
+    /// The style of the paragraph hides its text.
+    hides: bool,
 }
 
 /// How a cell stands to the one above it.
@@ -79,8 +81,10 @@ struct Cell {
 struct Look {
     /// A run is open.
     within: bool,
-    /// Word does not show it.
-    hidden: bool,
+    /// Word does not show it, or does whatever the styles say.
+    hidden: Option<bool>,
+    /// The style of the run hides it.
+    styled: bool,
     raised: bool,
 }
 
@@ -196,7 +200,9 @@ impl<'a> Body<'a> {
 
     /// Adds text to the paragraph.
     fn put(&mut self, text: &str) {
-        if text.is_empty() || self.look.hidden {
+        // Of two styles that hide a text, the one takes back what the other does.
+        let by_styles = self.look.styled != self.here.hides;
+        if text.is_empty() || self.look.hidden.unwrap_or(by_styles) {
             return;
         }
         let heading = std::mem::take(&mut self.here.heading);
@@ -218,9 +224,12 @@ impl<'a> Body<'a> {
         match name.as_ref() {
             b"pPr" => self.of_paragraph = true,
             b"trPr" => self.of_row = true,
-            b"pStyle" if self.of_paragraph && self.tables == 0 => {
+            b"pStyle" if self.of_paragraph => {
                 let style = attribute(tag, b"val").unwrap_or_default();
-                self.here.heading = self.styles.level(&style);
+                self.here.hides = self.styles.hides(&style);
+                if self.tables == 0 {
+                    self.here.heading = self.styles.level(&style);
+                }
             }
             b"outlineLvl" if self.of_paragraph && self.tables == 0 => {
                 let level = attribute(tag, b"val").and_then(|level| level.trim().parse().ok());
@@ -311,8 +320,10 @@ impl<'a> Body<'a> {
                 };
             }
             b"vanish" if self.look.within && !self.of_paragraph => {
-                self.look.hidden =
-                    value().is_none_or(|said| !matches!(&*said, "0" | "false" | "off"));
+                self.look.hidden = Some(is_on(tag));
+            }
+            b"rStyle" if self.look.within && !self.of_paragraph => {
+                self.look.styled = self.styles.hides(&value().unwrap_or_default());
             }
             b"vertAlign" if self.look.within && !self.of_paragraph => {
                 self.look.raised = value().is_some_and(|said| said == "superscript");
@@ -372,6 +383,7 @@ impl<'a> Body<'a> {
 
     fn end_paragraph(&mut self) {
         let joins = std::mem::take(&mut self.here.joins);
+        self.here.hides = false;
         if self.tables > 0 {
             self.here.text.push(' ');
         } else if !joins {

@@ -135,3 +135,8 @@ pub(super) fn attribute(tag: &BytesStart<'_>, name: &[u8]) -> Option<String> {
     let value = found.unescape_value().ok()?;
     Some(value.into_owned())
 }
+
+/// Whether a property is on: it is, unless its value denies it.
+pub(super) fn is_on(tag: &BytesStart<'_>) -> bool {
+    attribute(tag, b"val").is_none_or(|said| !matches!(&*said, "0" | "false" | "off"))
+}

@@ -1,4 +1,4 @@
-//! Which styles of a Word document are headings. Styles have ids that a translated Word makes up (`berschrift1`); what
+//! Which styles of a Word document are headings, and which hide their text. Styles have ids that a translated Word makes up (`berschrift1`); what
 //! they are is said by their name, which no translation changes, by their level in the outline, or by the style that they
 //! are based on.
 
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::package::attribute;
+use super::package::{attribute, is_on};
 use crate::decode::frames::DecodeError;
 
 /// Styles that are kept; nobody has more.
@@ -23,6 +23,8 @@ struct Style {
     named: usize,
     /// As it is written, from 0.
     outline: Option<usize>,
+    /// Its text is not shown, as far as it says so.
+    hidden: Option<bool>,
     based_on: String,
 }
 
@@ -49,6 +51,7 @@ impl Styles {
                             b"name" => style.named = by_name(&value()),
                             b"basedOn" => style.based_on = value(),
                             b"outlineLvl" => style.outline = value().trim().parse().ok(),
+                            b"vanish" => style.hidden = Some(is_on(&tag)),
                             _ => {}
                         }
                     }
@@ -86,6 +89,14 @@ impl Styles {
             here = &style.based_on;
         }
         0
+    }
+
+    /// Whether a style hides its text.
+    pub(super) fn hides(&self, id: &str) -> bool {
+        let first = self.0.get(id);
+        let chain = std::iter::successors(first, |style| self.0.get(&style.based_on));
+        let said = chain.take(DEEPEST).find_map(|style| style.hidden);
+        said.unwrap_or(false)
     }
 }
 

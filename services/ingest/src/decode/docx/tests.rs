@@ -255,6 +255,77 @@ fn headings_are_found_in_every_translation_of_word() {
     );
 }
 
+/// A document of a body, with these further parts beside it.
+fn with(parts: &[(&str, &str, &str)], body: &str) -> String {
+    let related: Vec<(&str, &str)> = parts.iter().map(|(kind, name, _)| (*kind, *name)).collect();
+    let mut all = vec![
+        (
+            "_rels/.rels".to_owned(),
+            links(OFFICE, &[("officeDocument", "word/document.xml")]),
+        ),
+        (
+            "word/_rels/document.xml.rels".to_owned(),
+            links(OFFICE, &related),
+        ),
+        ("word/document.xml".to_owned(), document(body)),
+    ];
+    for (_, name, content) in parts {
+        all.push((format!("word/{name}"), (*content).to_owned()));
+    }
+    let all: Vec<(&str, String)> = all
+        .iter()
+        .map(|(name, content)| (name.as_str(), content.clone()))
+        .collect();
+    text(&all)
+}
+
+#[test]
+fn text_that_a_style_hides_is_left_out() {
+    let styles = "<w:styles>\
+        <w:style w:styleId=\"Hidden\"><w:rPr><w:vanish/></w:rPr></w:style>\
+        <w:style w:styleId=\"Based\"><w:basedOn w:val=\"Hidden\"/></w:style>\
+        <w:style w:styleId=\"Shown\"><w:basedOn w:val=\"Hidden\"/><w:rPr><w:vanish w:val=\"0\"/></w:rPr></w:style>\
+        <w:style w:styleId=\"Circle\"><w:basedOn w:val=\"Circle\"/></w:style></w:styles>";
+    let run = |look: &str, text: &str| {
+        format!("<w:r><w:rPr>{look}</w:rPr><w:t xml:space=\"preserve\">{text}</w:t></w:r>")
+    };
+    let paragraph = |style: &str, runs: &[String]| {
+        let style = format!("<w:pPr><w:pStyle w:val=\"{style}\"/></w:pPr>");
+        format!("<w:p>{style}{}</w:p>", runs.concat())
+    };
+    let of = |style: &str| format!("<w:rStyle w:val=\"{style}\"/>");
+    let found = |body: &str| with(&[("styles", "styles.xml", styles)], body);
+    let runs = [
+        run("", "Lit "),
+        run(&of("Based"), "never "),
+        run(&of("Shown"), "at "),
+        run(&of("Circle"), "dusk"),
+        run(
+            &[of("Hidden"), "<w:vanish w:val=\"0\"/>".to_owned()].concat(),
+            ".",
+        ),
+    ];
+    assert_eq!(found(&paragraph("", &runs)), "Lit at dusk.");
+    let hidden = paragraph(
+        "Hidden",
+        &[run("", "never"), run("<w:vanish w:val=\"0\"/>", "Yes")],
+    );
+    assert_eq!(found(&[hidden, p("Next.")].concat()), "Yes\n\nNext.");
+    // In a cell, and where a box stands in such a paragraph.
+    let cell = format!(
+        "<w:tbl><w:tr><w:tc>{}{}</w:tc></w:tr></w:tbl>",
+        paragraph("Hidden", &[run("", "never")]),
+        p("a")
+    );
+    assert_eq!(found(&cell), "|  a |\n| --- |");
+    let boxed = format!("<w:txbxContent>{}</w:txbxContent>", p("In a box."));
+    let around = paragraph("Hidden", &[boxed, run("", "never")]);
+    assert_eq!(found(&around), "In a box.");
+    // The standard lets the one style take back what the other does.
+    let both = paragraph("Hidden", &[run(&of("Hidden"), "Both")]);
+    assert_eq!(found(&both), "Both");
+}
+
 #[test]
 fn nesting_is_bounded() {
     let deep = |depth: usize| format!("{}{}", "<w:sdt>".repeat(depth), "</w:sdt>".repeat(depth));
