@@ -25,9 +25,18 @@ const LABEL: usize = 100;
 /// Notes by their kind (`f` or `e`) and id. Each is told once, where it is referred to first.
 pub(super) type Notes = HashMap<(u8, String), String>;
 
+/// Texts of parts in other formats, by the ids by which the main part refers to them.
+pub(super) type Chunks = HashMap<String, String>;
+
 /// The text of the main part.
-pub(super) fn text_of(xml: &[u8], styles: &Styles, notes: Notes) -> Result<String, DecodeError> {
+pub(super) fn text_of(
+    xml: &[u8],
+    styles: &Styles,
+    notes: Notes,
+    chunks: Chunks,
+) -> Result<String, DecodeError> {
     let mut body = Body::new(styles, notes);
+    body.chunks = chunks;
     body.walk(xml)?;
     body.flush();
     Ok(tidy(&body.here.text))
@@ -91,6 +100,8 @@ struct Look {
 struct Body<'a> {
     styles: &'a Styles,
     notes: Notes,
+    /// Parts in other formats that were not referred to yet.
+    chunks: Chunks,
     /// Notes that were read, of a part that holds such.
     read: Notes,
     note: Option<(u8, String)>,
@@ -132,6 +143,7 @@ impl<'a> Body<'a> {
         Self {
             styles,
             notes,
+            chunks: Chunks::default(),
             read: Notes::default(),
             note: None,
             told: 0,
@@ -258,6 +270,7 @@ impl<'a> Body<'a> {
             b"txbxContent" => self.around.push(std::mem::take(&mut self.here)),
             b"footnote" | b"endnote" => self.begin_note(tag, name.as_ref()[0]),
             b"footnoteReference" | b"endnoteReference" => self.refer(tag, name.as_ref()[0]),
+            b"altChunk" => self.take_in(tag),
             b"t" => self.in_text = true,
             // Indented it would be no heading.
             b"tab" if self.here.heading > 0 => {}
@@ -493,6 +506,25 @@ impl<'a> Body<'a> {
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
             let lines = lines.into_iter().filter(|line| !line.is_empty());
             self.read.insert(note, lines.collect::<Vec<_>>().join(" "));
+        }
+    }
+
+    /// Puts a part in another format here, once: between paragraphs, or as a line of the cell.
+    fn take_in(&mut self, tag: &BytesStart<'_>) {
+        let id = attribute(tag, b"id").unwrap_or_default();
+        let Some(chunk) = self.chunks.remove(&id) else {
+            return;
+        };
+        match self.tables > 0 {
+            true => {
+                let words: Vec<&str> = chunk.split_whitespace().collect();
+                self.say(&words.join(" "));
+                self.here.text.push(' ');
+            }
+            false => {
+                self.put(&chunk);
+                self.here.text.push_str("\n\n");
+            }
         }
     }
 

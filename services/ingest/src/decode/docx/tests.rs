@@ -326,6 +326,100 @@ fn text_that_a_style_hides_is_left_out() {
     assert_eq!(found(&both), "Both");
 }
 
+/// Relationships of these ids to parts in other formats.
+fn chunks(links: &[(&str, &str)]) -> String {
+    let links = links.iter().map(|(id, target)| {
+        format!(r#"<Relationship Id="{id}" Type="{OFFICE}/aFChunk" Target="{target}"/>"#)
+    });
+    format!(
+        "<Relationships>{}</Relationships>",
+        links.collect::<String>()
+    )
+}
+
+fn chunk(id: &str) -> String {
+    format!("<w:altChunk r:id=\"{id}\"/>")
+}
+
+#[test]
+fn parts_in_other_formats_stand_in_their_place() {
+    let parts = |body: &str| {
+        let page = "<html><body><h1>Lamps</h1><p>Lit at dusk.</p></body></html>";
+        let message = "MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\n\
+            Content-Type: text/html; charset=\"utf-8\"\nContent-Transfer-Encoding: quoted-printable\n\n\
+            <p>Gr=C3=B6=\n=C3=9Fe</p>\n--b--\n";
+        let targets = [
+            ("a", "page.html"),
+            ("b", "page.mht"),
+            ("c", "note.txt"),
+            ("d", "old.rtf"),
+            ("e", "gone.html"),
+        ];
+        text(&[
+            ("word/document.xml", document(body)),
+            ("word/_rels/document.xml.rels", chunks(&targets)),
+            ("word/page.html", page.to_owned()),
+            ("word/page.mht", message.to_owned()),
+            ("word/note.txt", "Plain < text.".to_owned()),
+            ("word/old.rtf", "{\\rtf1 never}".to_owned()),
+        ])
+    };
+    // What is referred to twice stands once, and what cannot be read nowhere.
+    let referred = ["a", "b", "a", "none", "c", "d", "e"].map(chunk).concat();
+    assert_eq!(
+        parts(&[p("First."), referred, p("Last.")].concat()),
+        "First.\n\n# Lamps\n\nLit at dusk.\n\nGröße\n\nPlain < text.\n\nLast."
+    );
+    let cell = format!(
+        "<w:tbl><w:tr><w:tc>{}{}</w:tc></w:tr></w:tbl>",
+        chunk("c"),
+        p("x")
+    );
+    assert_eq!(parts(&cell), "| Plain < text. x |\n| --- |");
+    let removed = format!("<w:del>{}</w:del>{}", chunk("c"), p("x"));
+    assert_eq!(parts(&removed), "x");
+}
+
+#[test]
+fn documents_within_documents_are_read_to_a_depth_and_a_size() {
+    fn nested(depth: usize) -> Vec<u8> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        let body = document(&[p(&depth.to_string()), chunk("a")].concat());
+        let links = chunks(&[("a", "inner.docx")]);
+        let mut parts = vec![
+            ("word/document.xml", body.into_bytes()),
+            ("word/_rels/document.xml.rels", links.into_bytes()),
+        ];
+        if let Some(less) = depth.checked_sub(1) {
+            parts.push(("word/inner.docx", nested(less)));
+        }
+        for (name, bytes) in parts {
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(&bytes).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+    let found = decode(&nested(6), &Limits::default());
+    assert_eq!(found.as_deref(), Ok("6\n\n5\n\n4\n\n3\n\n2"));
+    let twice = package(&[
+        (
+            "word/document.xml",
+            document(&[chunk("a"), chunk("b")].concat()),
+        ),
+        (
+            "word/_rels/document.xml.rels",
+            chunks(&[("a", "note.txt"), ("b", "note.txt")]),
+        ),
+        ("word/note.txt", "a ".repeat(300)),
+    ]);
+    let room = |text_bytes| Limits {
+        text_bytes,
+        ..Limits::default()
+    };
+    assert!(decode(&twice, &room(1_200)).is_ok());
+    assert_eq!(decode(&twice, &room(1_199)), Err(DecodeError::TooLarge));
+}
+
 #[test]
 fn nesting_is_bounded() {
     let deep = |depth: usize| format!("{}{}", "<w:sdt>".repeat(depth), "</w:sdt>".repeat(depth));
