@@ -8,6 +8,7 @@ use quick_xml::events::{BytesStart, Event};
 use tg_document::text::tidy;
 
 use super::formula::Formula;
+use super::numbering::{Listed, Numbering};
 use super::package::{attribute, is_on};
 use super::styles::{Styles, of_outline};
 use super::symbols::sign;
@@ -32,11 +33,11 @@ pub(super) type Chunks = HashMap<String, String>;
 pub(super) fn text_of(
     xml: &[u8],
     styles: &Styles,
-    notes: Notes,
-    chunks: Chunks,
+    numbering: Numbering,
+    (notes, chunks): (Notes, Chunks),
 ) -> Result<String, DecodeError> {
     let mut body = Body::new(styles, notes);
-    body.chunks = chunks;
+    (body.numbering, body.chunks) = (numbering, chunks);
     body.walk(xml)?;
     body.flush();
     Ok(tidy(&body.here.text))
@@ -62,6 +63,8 @@ struct Here {
     joins: bool,
     /// The style of the paragraph hides its text.
     hides: bool,
+    /// The number of the paragraph, until its text begins.
+    label: Option<String>,
 }
 
 /// How a cell stands to the one above it.
@@ -100,6 +103,8 @@ struct Look {
 struct Body<'a> {
     styles: &'a Styles,
     notes: Notes,
+    numbering: Numbering,
+    listed: Listed,
     /// Parts in other formats that were not referred to yet.
     chunks: Chunks,
     /// Notes that were read, of a part that holds such.
@@ -143,6 +148,8 @@ impl<'a> Body<'a> {
         Self {
             styles,
             notes,
+            numbering: Numbering::default(),
+            listed: Listed::default(),
             chunks: Chunks::default(),
             read: Notes::default(),
             note: None,
@@ -223,8 +230,17 @@ impl<'a> Body<'a> {
             self.here.text.push_str(&"#".repeat(heading));
             self.here.text.push(' ');
         }
+        self.label();
         self.here.text.push_str(text);
         self.letters += text.chars().filter(|one| !one.is_whitespace()).count() as u64;
+    }
+
+    /// Adds the number of a paragraph whose text begins.
+    fn label(&mut self) {
+        if let Some(label) = self.here.label.take() {
+            self.here.text.push_str(&label);
+            self.here.text.push(' ');
+        }
     }
 
     fn open(&mut self, tag: &BytesStart<'_>) {
@@ -242,7 +258,10 @@ impl<'a> Body<'a> {
                 if self.tables == 0 {
                     self.here.heading = self.styles.level(&style);
                 }
+                self.listed.style = style;
             }
+            b"numId" if self.of_paragraph => self.listed.list = attribute(tag, b"val"),
+            b"ilvl" if self.of_paragraph => self.listed.level = Some(number(tag)),
             b"outlineLvl" if self.of_paragraph && self.tables == 0 => {
                 let level = attribute(tag, b"val").and_then(|level| level.trim().parse().ok());
                 self.here.heading = level.map_or(0, of_outline);
@@ -351,7 +370,10 @@ impl<'a> Body<'a> {
                 }
             }
             // The letters of one that is a heading stay as they are: its text has not begun.
-            b"oMath" if self.here.heading == 0 => self.formula = Some(Formula::default()),
+            b"oMath" if self.here.heading == 0 => {
+                self.label();
+                self.formula = Some(Formula::default());
+            }
             _ => {}
         }
     }
@@ -372,7 +394,10 @@ impl<'a> Body<'a> {
         }
         match name {
             b"r" => self.look = Look::default(),
-            b"pPr" => self.of_paragraph = false,
+            b"pPr" => {
+                self.of_paragraph = false;
+                self.count();
+            }
             b"trPr" => self.of_row = false,
             b"t" => self.in_text = false,
             b"p" => self.end_paragraph(),
@@ -394,9 +419,28 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// The properties of a paragraph are complete: it has the next number of its list.
+    fn count(&mut self) {
+        let Listed { style, list, level } = std::mem::take(&mut self.listed);
+        let text = &self.here.text;
+        let begins = self.tables > 0 || text.is_empty() || text.ends_with('\n');
+        // Of paragraphs whose marks were taken out the last one counts, and in the middle of a text there is no number.
+        if self.here.joins {
+            return;
+        }
+        let (of_style, style_level) = self.styles.list(&style);
+        let Some(list) = list.as_deref().or(of_style) else {
+            return;
+        };
+        let level = level.or(style_level).unwrap_or(0);
+        let label = self.numbering.next(list, level);
+        self.here.label = label.filter(|_| begins);
+    }
+
     fn end_paragraph(&mut self) {
         let joins = std::mem::take(&mut self.here.joins);
         self.here.hides = false;
+        self.here.label = None;
         if self.tables > 0 {
             self.here.text.push(' ');
         } else if !joins {

@@ -1,6 +1,6 @@
 //! The text of a Word document as Markdown: paragraphs, headings, tables, text boxes and notes, as they stand once all
-//! tracked changes are accepted. Parts in other formats stand in their place. Pictures, comments, headers and footers are
-//! left out. No part of the package is read beyond its limit.
+//! tracked changes are accepted. Parts in other formats stand in their place, and the numbers of lists before their
+//! paragraphs. Pictures, comments, headers and footers are left out. No part of the package is read beyond its limit.
 
 use tg_document::text::leniently;
 
@@ -11,11 +11,13 @@ use super::limits::Limits;
 mod body;
 mod formula;
 mod message;
+mod numbering;
 mod package;
 mod styles;
 mod symbols;
 
 use body::{Chunks, Notes};
+use numbering::Numbering;
 use package::Package;
 use styles::Styles;
 
@@ -37,6 +39,13 @@ fn within(input: &[u8], limits: &Limits, depth: usize) -> Result<String, DecodeE
     {
         styles = Styles::read(&xml)?;
     }
+    let mut numbering = Numbering::default();
+    // Without its numbers a text can still be read.
+    if let Some(part) = links.get("numbering")
+        && let Ok(Some(xml)) = package.part(part)
+    {
+        numbering = Numbering::read(&xml);
+    }
     let mut notes = Notes::default();
     for kind in ["footnotes", "endnotes"] {
         if let Some(part) = links.get(kind)
@@ -46,7 +55,7 @@ fn within(input: &[u8], limits: &Limits, depth: usize) -> Result<String, DecodeE
         }
     }
     let chunks = chunks(&mut package, &main, limits, depth)?;
-    body::text_of(&xml, &styles, notes, chunks)
+    body::text_of(&xml, &styles, numbering, (notes, chunks))
 }
 
 /// The texts of the parts in other formats (`w:altChunk`). One that cannot be read is left out.

@@ -255,27 +255,20 @@ fn headings_are_found_in_every_translation_of_word() {
     );
 }
 
-/// A document of a body, with these further parts beside it.
+/// The text of a body with these further parts: what they are to it, their names and what they hold.
 fn with(parts: &[(&str, &str, &str)], body: &str) -> String {
-    let related: Vec<(&str, &str)> = parts.iter().map(|(kind, name, _)| (*kind, *name)).collect();
-    let mut all = vec![
-        (
-            "_rels/.rels".to_owned(),
-            links(OFFICE, &[("officeDocument", "word/document.xml")]),
-        ),
-        (
-            "word/_rels/document.xml.rels".to_owned(),
-            links(OFFICE, &related),
-        ),
-        ("word/document.xml".to_owned(), document(body)),
-    ];
-    for (_, name, content) in parts {
-        all.push((format!("word/{name}"), (*content).to_owned()));
-    }
-    let all: Vec<(&str, String)> = all
+    let related: Vec<_> = parts.iter().map(|part| (part.0, part.1)).collect();
+    let names: Vec<_> = parts
         .iter()
-        .map(|(name, content)| (name.as_str(), content.clone()))
+        .map(|part| format!("word/{}", part.1))
         .collect();
+    let mut all = vec![
+        ("word/document.xml", document(body)),
+        ("word/_rels/document.xml.rels", links(OFFICE, &related)),
+    ];
+    for (name, part) in names.iter().zip(parts) {
+        all.push((name.as_str(), part.2.to_owned()));
+    }
     text(&all)
 }
 
@@ -418,6 +411,80 @@ fn documents_within_documents_are_read_to_a_depth_and_a_size() {
     };
     assert!(decode(&twice, &room(1_200)).is_ok());
     assert_eq!(decode(&twice, &room(1_199)), Err(DecodeError::TooLarge));
+}
+
+#[test]
+fn numbers_of_lists_stand_before_their_paragraphs() {
+    let level = |at: u8, text: &str| {
+        format!(
+            "<w:lvl w:ilvl=\"{at}\"><w:numFmt w:val=\"decimal\"/><w:lvlText w:val=\"{text}\"/></w:lvl>"
+        )
+    };
+    let kind = |id: u8, levels: &[String]| {
+        let levels = levels.concat();
+        format!("<w:abstractNum w:abstractNumId=\"{id}\">{levels}</w:abstractNum>")
+    };
+    let list = |id: u8, kind: u8| {
+        format!("<w:num w:numId=\"{id}\"><w:abstractNumId w:val=\"{kind}\"/></w:num>")
+    };
+    let lists = [
+        kind(0, &[level(0, "%1"), level(1, "%1.%2")]),
+        kind(1, &[level(0, "%1)")]),
+        list(1, 0),
+        list(2, 1),
+    ];
+    let lists = format!("<w:numbering>{}</w:numbering>", lists.concat());
+    let styles = "<w:styles>\
+        <w:style w:styleId=\"H1\"><w:name w:val=\"heading 1\"/><w:pPr><w:numPr><w:numId w:val=\"1\"/></w:numPr></w:pPr></w:style>\
+        <w:style w:styleId=\"H2\"><w:name w:val=\"heading 2\"/><w:basedOn w:val=\"H1\"/><w:pPr><w:numPr><w:ilvl w:val=\"1\"/>\
+        </w:numPr></w:pPr></w:style></w:styles>";
+    let paragraph = |properties: &str, text: &str| {
+        format!("<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
+    };
+    let style = |id: &str| format!("<w:pStyle w:val=\"{id}\"/>");
+    let item =
+        |id: u8| format!("<w:numPr><w:ilvl w:val=\"0\"/><w:numId w:val=\"{id}\"/></w:numPr>");
+    let found = |body: &[String]| {
+        let parts = [
+            ("styles", "styles.xml", styles),
+            ("numbering", "numbering.xml", lists.as_str()),
+        ];
+        with(&parts, &body.concat())
+    };
+    let headings = [
+        paragraph(&style("H1"), "Lamps"),
+        paragraph(&style("H2"), "Oil"),
+        paragraph(&item(2), "lit"),
+        // A paragraph without text has its number too, and one may have none.
+        paragraph(&item(2), ""),
+        paragraph(&item(2), "unlit"),
+        paragraph(&[style("H2"), item(0)].concat(), "Aside"),
+        paragraph(&style("H2"), "Gas"),
+    ];
+    assert_eq!(
+        found(&headings),
+        "# 1 Lamps\n\n## 1.1 Oil\n\n1) lit\n\n\n\n3) unlit\n\n## Aside\n\n## 1.2 Gas"
+    );
+    // Two paragraphs of which one became, and a change of the properties.
+    let joined = paragraph(&["<w:rPr><w:del/></w:rPr>", &item(2)].concat(), "One ");
+    let changed = format!("<w:pPrChange><w:pPr>{}</w:pPr></w:pPrChange>", item(2));
+    let edited = [
+        joined,
+        paragraph(&item(2), "item."),
+        paragraph(&item(2), "Two"),
+        paragraph(&changed, "Plain"),
+    ];
+    assert_eq!(found(&edited), "One item.\n\n2) Two\n\nPlain");
+    let cell = format!(
+        "<w:tbl><w:tr><w:tc>{}{}</w:tc></w:tr></w:tbl>",
+        paragraph(&item(2), "a"),
+        paragraph(&item(2), "b")
+    );
+    assert_eq!(found(&[cell]), "| 1) a 2) b |\n| --- |");
+    // Without a list of that name, and with a broken part, the text is read without numbers.
+    assert_eq!(found(&[paragraph(&item(9), "a")]), "a");
+    let broken = [("numbering", "numbering.xml", "<w:numbering><broken")];
+    assert_eq!(with(&broken, &paragraph(&item(2), "a")), "a");
 }
 
 #[test]
