@@ -106,6 +106,8 @@ struct Level {
     decimal: bool,
     /// It begins anew behind a paragraph of these levels only: so many from the first one on.
     restart: Option<usize>,
+    /// Word counts with it and does not show it.
+    hidden: bool,
 }
 
 impl Default for Level {
@@ -116,6 +118,7 @@ impl Default for Level {
             text: String::new(),
             decimal: false,
             restart: None,
+            hidden: false,
         }
     }
 }
@@ -190,7 +193,7 @@ impl Numbering {
             let stays = |deeper: &Level| deeper.restart.is_some_and(|below| level >= below);
             *at <= level || of(*at).is_none_or(stays)
         });
-        if here.format == Format::Other {
+        if here.format == Format::Other || here.hidden {
             return None;
         }
         let mut label = String::new();
@@ -256,6 +259,7 @@ impl Open {
             b"start" => level.start = number(b"val").unwrap_or(1),
             b"numFmt" => level.format = Format::named(&text(b"val")),
             b"lvlText" => level.text = text(b"val").chars().take(LONGEST).collect(),
+            b"vanish" => level.hidden = is_on(tag),
             b"isLgl" => level.decimal = is_on(tag),
             b"lvlRestart" => level.restart = number(b"val").map(|level| level as usize),
             _ => {}
@@ -375,11 +379,12 @@ mod tests {
             level(2, "bullet", "\u{f0b7}", ""),
             level(3, "chineseCounting", "%4", ""),
             level(4, "none", "Note:", ""),
+            level(5, "decimal", "%6", "<w:rPr><w:vanish/></w:rPr>"),
         ];
-        let paragraphs = [0, 1, 2, 3, 4, 5].map(|level| ("1", level));
+        let paragraphs = [0, 1, 2, 3, 4, 5, 6].map(|level| ("1", level));
         assert_eq!(
             labels(&mut lists(&levels, ""), &paragraphs),
-            "I 1.1 - - Note: -"
+            "I 1.1 - - Note: - -"
         );
         assert_eq!(labels(&mut lists(&levels, ""), &[("3", 0)]), "-");
     }

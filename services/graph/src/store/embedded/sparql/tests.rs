@@ -204,6 +204,16 @@ async fn patterns_are_answered_as_the_standard_has_it() {
         ("?x { :a (:next|:size) ?x }", &["1", "b"]),
         ("?x { :a !(:next|:size) ?x }", &["A"]),
         ("?x { :a (:next/:next)+ ?x }", &["a", "b", "c"]),
+        ("?x { BIND(EXISTS { :b :next+ :a } AS ?x) }", &["true"]),
+        ("(:a AS ?x) { FILTER NOT EXISTS { :a :next :b } }", &[]),
+        (
+            "?n { :a :size ?n FILTER(?n != 9) VALUES ?n { UNDEF } }",
+            &["1"],
+        ),
+        (
+            "?x { ?x :size ?n FILTER NOT EXISTS { ?x :name ?l } VALUES ?x { :a :b } }",
+            &["b"],
+        ),
         ("(COUNT(*) AS ?x) { ?s :none ?o }", &["0"]),
         ("(COUNT(DISTINCT *) AS ?x) { ?s :next ?o }", &["3"]),
         (
