@@ -25,7 +25,7 @@ const FIELDS: usize = 10_000;
 /// A field is not shown: hidden, or on paper only.
 const UNSEEN: i64 = 2 | 32;
 /// A button is one to press, which has no state.
-const PRESSED: i64 = 1 << 16;
+const PRESSED: i64 = 65_536;
 /// Largest sign of a box to tick: a larger one would reach into the lines beside it.
 const SIGN: f64 = 12.0;
 
@@ -238,7 +238,7 @@ impl Reader<'_> {
         typed.cloned().collect()
     }
 
-    /// A box to tick and its state, as a sign in its middle. What it draws is no text: a glyph of a font of signs, or lines.
+    /// A box to tick and its state, as a sign in its middle. What it draws is not text, but a glyph of a font of signs, or lines.
     fn tick(&self, field: &Dictionary) -> Option<Glyph<'static>> {
         let document = &*self.document;
         let flags = inherited(document, field, b"Ff").and_then(|flags| flags.as_i64().ok());

@@ -134,32 +134,7 @@ impl Words {
         {
             let gap = x - next.max(last.end);
             if (-0.5 * size..APART * size).contains(&gap) && x >= last.x {
-                // Over the letter that was drawn before.
-                if last.leftwards && x < self.glyph.1 && glyph.text.chars().all(is_combining_mark) {
-                    let first = last.text.chars().next().map_or(0, char::len_utf8);
-                    last.text.insert_str(first, glyph.text);
-                    return;
-                }
-                if leftwards && !last.leftwards {
-                    (last.text, self.run) = turned(&last.text);
-                    last.leftwards = true;
-                    self.rooms.clear();
-                }
-                if last.leftwards {
-                    self.run = put_right(&mut last.text, glyph.text, self.run);
-                } else {
-                    self.joints += 1;
-                    if x - last.end >= APART * size && self.rooms.len() < MOST_ROOMS {
-                        self.rooms.push(Room {
-                            at: last.text.len(),
-                            from: last.end,
-                            to: x,
-                        });
-                    }
-                    push(&mut last.text, glyph.text);
-                }
-                last.end = last.end.max(end);
-                self.glyph = (x, end);
+                self.append(glyph.text, (x, end), size, leftwards);
                 return;
             }
             // Drawn from right to left, in the order of reading.
@@ -187,6 +162,39 @@ impl Words {
             blank: false,
             leftwards,
         });
+    }
+
+    /// Adds a glyph to the open word, whose other glyphs stand to the left of it.
+    fn append(&mut self, text: &str, (x, end): (f64, f64), size: f64, leftwards: bool) {
+        let Some(last) = self.words.last_mut() else {
+            return;
+        };
+        // Over the letter that was drawn before.
+        if last.leftwards && x < self.glyph.1 && text.chars().all(is_combining_mark) {
+            let first = last.text.chars().next().map_or(0, char::len_utf8);
+            last.text.insert_str(first, text);
+            return;
+        }
+        if leftwards && !last.leftwards {
+            (last.text, self.run) = reordered(&last.text);
+            last.leftwards = true;
+            self.rooms.clear();
+        }
+        if last.leftwards {
+            self.run = put_right(&mut last.text, text, self.run);
+        } else {
+            self.joints += 1;
+            if x - last.end >= APART * size && self.rooms.len() < MOST_ROOMS {
+                self.rooms.push(Room {
+                    at: last.text.len(),
+                    from: last.end,
+                    to: x,
+                });
+            }
+            push(&mut last.text, text);
+        }
+        last.end = last.end.max(end);
+        self.glyph = (x, end);
     }
 
     /// Whether the last glyph of a line is drawn once more, a little beside. One without a width says nothing of its place.
@@ -340,23 +348,23 @@ fn put_right(text: &mut String, glyph: &str, run: Option<usize>) -> Option<usize
         return Some(end + new.len());
     }
     let begins = !new.is_empty() && new.chars().all(rightwards);
-    let new: String = new.chars().map(mirrored).collect();
+    let new: String = new.chars().map(mirror).collect();
     text.insert_str(0, &new);
     begins.then_some(new.len())
 }
 
 /// The text of a word that turns out to be read to the left, and where the run of its last glyph ends.
-fn turned(text: &str) -> (String, Option<usize>) {
-    let mut turned = String::new();
+fn reordered(text: &str) -> (String, Option<usize>) {
+    let mut reordered = String::new();
     let mut run = None;
     for char in text.chars() {
-        run = put_right(&mut turned, char.encode_utf8(&mut [0; 4]), run);
+        run = put_right(&mut reordered, char.encode_utf8(&mut [0; 4]), run);
     }
-    (turned, run)
+    (reordered, run)
 }
 
 /// What opens where it is read to the right closes where it is read to the left.
-fn mirrored(char: char) -> char {
+fn mirror(char: char) -> char {
     match char {
         '(' => ')',
         ')' => '(',
