@@ -22,9 +22,9 @@ pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
 /// The same of a page whose charset was said beside it.
 pub(super) fn decode_as(
     input: &[u8],
-    charset: Option<&'static Encoding>,
+    said: Option<&'static Encoding>,
 ) -> Result<String, DecodeError> {
-    let (text, _) = leniently(input, charset.or_else(|| charset::of_html(input)));
+    let (text, _) = leniently(input, said.or_else(|| charset::of_html(input)));
     let tree = page::parse(&text).ok_or(DecodeError::Damaged)?;
     let _taken = main_content::keep(&tree);
     let converter = HtmlToMarkdown::builder()
