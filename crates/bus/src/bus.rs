@@ -106,13 +106,16 @@ pub enum Routed {
     Unroutable,
 }
 
-/// How long `publish` waits. Messages with different promises may overtake each other.
+/// How long `publish` waits. Messages with different promises may overtake each other, but for those that say otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishMode {
     /// Until the bus has confirmed it, and said whether it was routed.
     Confirmed,
     /// Not at all: a lost message is noticed by its gap in `seq`.
     FireAndForget,
+    /// Until the bus has it and all that was published as [`Self::FireAndForget`] before it, which it does not overtake: they
+    /// arrive even if this process dies now. Whether it was routed is not reported.
+    Flushed,
 }
 
 /// Takes deliveries. Called from the bus's own task: must not block or wait.

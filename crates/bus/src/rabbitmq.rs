@@ -168,6 +168,10 @@ impl Bus for RabbitBus {
                 lanes.unconfirmed(&session, address, envelope).await?;
                 Ok(Routed::Queued)
             }
+            PublishMode::Flushed => {
+                lanes.flushed(&session, address, envelope).await?;
+                Ok(Routed::Queued)
+            }
         }
     }
 

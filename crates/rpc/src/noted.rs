@@ -9,7 +9,7 @@ use tg_bus::{
     Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link, Mode, PublishMode,
     QueueState, Routed, Sink, Target, WireRules,
 };
-use tg_schemas::{Headers, Subscription, Topic};
+use tg_schemas::{Frame, Headers, Subscription, Topic};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -25,6 +25,8 @@ pub(crate) struct Notes {
     pub(crate) unserved: AtomicBool,
     /// When a process was looked for.
     pub(crate) looked: Mutex<Vec<Instant>>,
+    /// How what is said was published, in the same order.
+    pub(crate) promises: Mutex<Vec<(Option<Frame>, PublishMode)>>,
 }
 
 impl Default for Notes {
@@ -36,6 +38,7 @@ impl Default for Notes {
             asked: Mutex::default(),
             unserved: AtomicBool::default(),
             looked: Mutex::default(),
+            promises: Mutex::default(),
         }
     }
 }
@@ -54,7 +57,7 @@ impl Bus for Notes {
         &self,
         target: &Target,
         envelope: Envelope,
-        _: PublishMode,
+        promise: PublishMode,
     ) -> Result<Routed, BusError> {
         match target {
             Target::Liveness(inbox) => {
@@ -69,7 +72,11 @@ impl Bus for Notes {
                     return Ok(Routed::Unroutable);
                 }
             }
-            Target::Inbox(inbox) => self.said.lock().push((inbox.clone(), envelope.headers)),
+            Target::Inbox(inbox) => {
+                let frame = envelope.headers.frame;
+                self.promises.lock().push((frame, promise));
+                self.said.lock().push((inbox.clone(), envelope.headers));
+            }
             _ => {}
         }
         Ok(Routed::Queued)

@@ -438,9 +438,10 @@ impl Peer {
         Ok(())
     }
 
-    /// Goes on with an answer that was released. `None` while this process still works on it.
+    /// Goes on with an answer that was released. `None` while this process still works on it. Once its last part is sent, the bus
+    /// has all parts: the handler can note that the answer is over, and nobody needs to go on with it.
     pub fn resume<R: Reply>(&self, address: ReplyAddress) -> Option<Responder<R>> {
-        let stream = self.0.server.open(&address)?;
+        let stream = self.0.server.resume(&address)?;
         Some(Responder::new(self.0.server.clone(), stream))
     }
 

@@ -75,7 +75,20 @@ impl ReplyServer {
     /// Takes an answer on. `None` when this process holds the id already; it then says where it stands.
     pub fn open(&self, address: &ReplyAddress) -> Option<Arc<ReplyStream>> {
         let cancel = self.0.port.shutdown().child_token();
-        let held = Arc::new(ReplyStream::new(address, cancel)?);
+        self.hold(address, ReplyStream::new(address, cancel)?)
+    }
+
+    /// As [`Self::open`], of an answer that another process goes on with if this one dies, until its handler notes that it is
+    /// over: when its last part is sent, the bus has all parts.
+    pub(crate) fn resume(&self, address: &ReplyAddress) -> Option<Arc<ReplyStream>> {
+        let cancel = self.0.port.shutdown().child_token();
+        let held = ReplyStream::new(address, cancel)?;
+        let resumed = true;
+        self.hold(address, ReplyStream { resumed, ..held })
+    }
+
+    fn hold(&self, address: &ReplyAddress, held: ReplyStream) -> Option<Arc<ReplyStream>> {
+        let held = Arc::new(held);
         let mut all = self.0.streams.lock();
         if all
             .get(&held.id)
@@ -250,14 +263,16 @@ impl ReplyServer {
             }
             parts
         };
-        // What is lost here shows as a gap and is asked for again.
-        let promise = if held.plain {
-            PublishMode::Confirmed
-        } else {
-            PublishMode::FireAndForget
-        };
+        // What is lost here shows as a gap and is asked for again: also of another process, until the answer is noted as over.
+        let mut messages = join(parts, !held.plain).into_iter().peekable();
         let mut sent = Ok(Routed::Queued);
-        for message in join(parts, !held.plain) {
+        while let Some(message) = messages.next() {
+            let ends = last && messages.peek().is_none();
+            let promise = match (held.plain, held.resumed && ends) {
+                (true, _) => PublishMode::Confirmed,
+                (false, true) => PublishMode::Flushed,
+                (false, false) => PublishMode::FireAndForget,
+            };
             sent = self.0.port.publish(&held.reply_to, message, promise).await;
             if sent.is_err() && held.plain {
                 break;

@@ -28,6 +28,8 @@ pub struct ReplyStream {
     pub(crate) reply_to: Target,
     pub(crate) plain: bool,
     pub(crate) detach: bool,
+    /// Another process goes on with it if this one dies, until it is noted as over: its end is flushed.
+    pub(crate) resumed: bool,
     pub(crate) deadline: Deadline,
     pub(crate) cancel: CancellationToken,
     pub(crate) credit: Notify,
@@ -75,6 +77,7 @@ impl ReplyStream {
             reply_to,
             plain: address.plain,
             detach: address.detach,
+            resumed: false,
             deadline: Deadline::from_millis(address.deadline),
             cancel,
             credit: Notify::new(),

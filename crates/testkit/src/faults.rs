@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -41,6 +42,9 @@ pub struct Faults {
     pub full: bool,
 }
 
+/// What happens while a flush is waited for.
+type OnFlush = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
 /// Wraps a bus.
 #[derive(Clone)]
 pub struct FaultyBus {
@@ -50,6 +54,7 @@ pub struct FaultyBus {
 struct Core {
     inner: Arc<dyn Bus>,
     faults: Mutex<Faults>,
+    on_flush: Mutex<Option<OnFlush>>,
     random: Mutex<StdRng>,
     link: watch::Sender<Link>,
     generation: AtomicU64,
@@ -81,6 +86,7 @@ impl FaultyBus {
             core: Arc::new(Core {
                 inner,
                 faults: Mutex::default(),
+                on_flush: Mutex::default(),
                 random: Mutex::new(StdRng::seed_from_u64(seed)),
                 link: watch::Sender::new(Link::Up { generation: 1 }),
                 generation: AtomicU64::new(1),
@@ -96,6 +102,11 @@ impl FaultyBus {
     /// Changes what goes wrong from now on.
     pub fn set(&self, faults: Faults) {
         *self.core.faults.lock() = faults;
+    }
+
+    /// Runs this whenever a message is flushed: it has left, and its publisher waits.
+    pub fn on_flush(&self, run: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) {
+        *self.core.on_flush.lock() = Some(Arc::new(run));
     }
 
     /// The topics of the records that were confirmed, in their order.
@@ -284,6 +295,12 @@ impl Bus for FaultyBus {
             return Ok(Routed::Queued);
         }
         let routed = core.inner.publish(target, envelope, promise).await?;
+        if promise == PublishMode::Flushed {
+            let run = core.on_flush.lock().clone();
+            if let Some(run) = run {
+                run().await;
+            }
+        }
         if core.happens(faults.doubt) {
             return Err(BusError::Down);
         }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
-use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
+use lapin::options::{BasicPublishOptions, BasicQosOptions, ConfirmSelectOptions};
 use lapin::types::ShortString;
 use lapin::{Channel, Confirmation, PublisherConfirm};
 use parking_lot::Mutex;
@@ -129,41 +129,78 @@ impl Lanes {
         address: Address,
         envelope: Envelope,
     ) -> Result<(), BusError> {
-        let mut channel = self.unconfirmed.lock().clone();
-        if !channel.status().connected() {
-            // The broker closes it when an exchange was deleted behind our back.
-            session.forget_all();
-            // Or the whole connection is closing, and would never answer.
-            let fresh = tokio::select! {
-                () = session.ended.cancelled() => return Err(BusError::Down),
-                fresh = session.publishing.create_channel() => fresh,
-            };
-            channel = Arc::new(fresh.map_err(|_| BusError::Down)?);
-            *self.unconfirmed.lock() = channel.clone();
-        }
-        let id = uuid::Uuid::new_v4().simple().to_string();
-        let properties = wire::properties(&envelope, address.record, &id);
-        let mut write = Box::pin(channel.basic_publish(
-            address.exchange,
-            address.key,
-            BasicPublishOptions::default(),
-            &envelope.body,
-            properties,
-        ));
-        // The first poll puts the message into the socket's queue; waiting for the socket now and then
-        // bounds that queue.
-        let now = (&mut write).now_or_never();
+        let channel = self.unconfirming(session).await?;
+        // Waiting for the socket now and then bounds its queue.
         let wait = self.unchecked.fetch_add(1, Ordering::Relaxed) % UNCHECKED == UNCHECKED - 1;
-        let written = match now {
-            Some(written) => written,
-            None if wait => tokio::select! {
-                () = session.ended.cancelled() => return Err(BusError::Down),
-                written = write => written,
-            },
-            None => return Ok(()),
-        };
-        written.map(drop).map_err(|_| BusError::Down)
+        write_on(session, &channel, (address, &envelope), wait).await
     }
+
+    /// Publishes on the same channel, and waits until the broker has handled the message and all before it. The message leaves
+    /// as early as without that: a channel with confirms would keep it waiting for a free lane, and let it overtake those before.
+    pub(super) async fn flushed(
+        &self,
+        session: &Session,
+        address: Address,
+        envelope: Envelope,
+    ) -> Result<(), BusError> {
+        let channel = self.unconfirming(session).await?;
+        // The client library writes a request before the messages that wait: they are written out first.
+        write_on(session, &channel, (address, &envelope), true).await?;
+        // The broker handles what comes on a channel in order, so its reply means that it has the messages. The request changes
+        // nothing, as nobody consumes here.
+        let handled = channel.basic_qos(0, BasicQosOptions::default());
+        tokio::select! {
+            () = session.ended.cancelled() => Err(BusError::Down),
+            handled = handled => handled.map_err(|_| BusError::Down),
+        }
+    }
+
+    /// The channel without confirms.
+    async fn unconfirming(&self, session: &Session) -> Result<Arc<Channel>, BusError> {
+        let channel = self.unconfirmed.lock().clone();
+        if channel.status().connected() {
+            return Ok(channel);
+        }
+        // The broker closes it when an exchange was deleted behind our back.
+        session.forget_all();
+        // Or the whole connection is closing, and would never answer.
+        let fresh = tokio::select! {
+            () = session.ended.cancelled() => return Err(BusError::Down),
+            fresh = session.publishing.create_channel() => fresh,
+        };
+        let channel = Arc::new(fresh.map_err(|_| BusError::Down)?);
+        *self.unconfirmed.lock() = channel.clone();
+        Ok(channel)
+    }
+}
+
+/// Puts a message into the socket's queue; with `wait` until it is written out, and all before it.
+async fn write_on(
+    session: &Session,
+    channel: &Channel,
+    (address, envelope): (Address, &Envelope),
+    wait: bool,
+) -> Result<(), BusError> {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    let properties = wire::properties(envelope, address.record, &id);
+    let mut write = Box::pin(channel.basic_publish(
+        address.exchange,
+        address.key,
+        BasicPublishOptions::default(),
+        &envelope.body,
+        properties,
+    ));
+    // The first poll puts the message into the queue.
+    let now = (&mut write).now_or_never();
+    let written = match now {
+        Some(written) => written,
+        None if wait => tokio::select! {
+            () = session.ended.cancelled() => return Err(BusError::Down),
+            written = write => written,
+        },
+        None => return Ok(()),
+    };
+    written.map(drop).map_err(|_| BusError::Down)
 }
 
 async fn confirming(session: &Session) -> lapin::Result<Channel> {

@@ -2,6 +2,7 @@
 
 mod outages;
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +65,37 @@ async fn a_node_that_is_away_is_passed_over() {
     ear.consumer.stop().await;
     assert_eq!(answers.say(&to, "late").await, Ok(Routed::Unroutable));
     assert_eq!(answers.say(&lives, "").await, Ok(Routed::Unroutable));
+}
+
+/// The whole answer arrives although the process that sent it died at once. The victim is this test in another process.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_flushed_survives_kill_9() {
+    const VICTIM: &str = "TG_BUS_TEST_VICTIM";
+    let inbox = "nt.inbox.test.flushed";
+    if let Ok(url) = std::env::var(VICTIM) {
+        let bus = connect(&url, Mode::Native).await;
+        crate::suite::say_an_answer(&bus, &Target::Inbox(inbox.into())).await;
+        // It says no goodbye to the broker, and writes nothing more.
+        std::process::abort();
+    }
+    let host = VirtualHost::new().await.unwrap();
+    let asker = connect(&host.url(), Mode::Native).await;
+    let (sink, deliveries) = collector();
+    let consumer = asker.open_inbox(inbox, sink).await.unwrap();
+    let mut ear = Ear {
+        consumer,
+        deliveries,
+    };
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--nocapture", "--exact"])
+        .arg("rabbitmq::what_was_flushed_survives_kill_9")
+        .env(VICTIM, host.url())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    crate::suite::hears_the_answer(&mut ear).await;
+    let ended = victim.wait().unwrap();
+    assert_eq!(ended.code(), None, "it was to die, and not to end");
 }
 
 /// Everything that needs a broker of its own, on one: starting it takes seconds.

@@ -29,6 +29,7 @@ macro_rules! suite {
             every_listener_gets_a_notice
             observers_see_records_and_hold_nothing
             an_inbox_takes_answers_in_order
+            what_was_flushed_arrives_though_its_publisher_leaves
             what_a_process_sends_to_itself_is_there_at_once
             a_claim_has_one_holder
             topics_go_when_nothing_is_bound
@@ -276,6 +277,46 @@ pub async fn an_inbox_takes_answers_in_order(world: World) {
     }
     ear.stop().await;
     until(async || bus.say(&inbox, "late").await == Ok(Routed::Unroutable)).await;
+}
+
+/// What else waits is lost when a connection is closed.
+pub async fn what_was_flushed_arrives_though_its_publisher_leaves(world: World) {
+    let bus = world.connect().await;
+    let asker = world.connect().await;
+    let name: Arc<str> = format!("inbox-{:?}", topic(Class::Response)).into();
+    let (sink, deliveries) = collector();
+    let consumer = within(asker.open_inbox(&name, sink)).await.unwrap();
+    let mut ear = Ear {
+        consumer,
+        deliveries,
+    };
+    within(say_an_answer(&*bus, &Target::Inbox(name))).await;
+    bus.close().await;
+    hears_the_answer(&mut ear).await;
+}
+
+/// Parts of an answer that are more than a connection takes at once.
+const PARTS: usize = 24;
+
+/// Says an answer, and flushes its end.
+pub async fn say_an_answer(bus: &dyn Bus, to: &Target) {
+    let large = "x".repeat(LARGEST / 8);
+    for n in 0..PARTS {
+        let part = message(&format!("{n} {large}"));
+        let sent = bus.publish(to, part, PublishMode::FireAndForget).await;
+        assert_eq!(sent, Ok(Routed::Queued));
+    }
+    let end = bus.publish(to, message("end"), PublishMode::Flushed).await;
+    assert_eq!(end, Ok(Routed::Queued));
+}
+
+/// All of it comes, in order.
+pub async fn hears_the_answer(ear: &mut Ear) {
+    for n in 0..PARTS {
+        let part = text(&ear.next().await);
+        assert!(part.starts_with(&format!("{n} ")), "{n}: {part:.9}");
+    }
+    assert_eq!(text(&ear.next().await), "end");
 }
 
 /// Over a broker it would come later.

@@ -155,6 +155,31 @@ async fn of_ended_answers_the_oldest_are_forgotten_first() {
     assert_eq!(kept, ["7", "8"]);
 }
 
+/// Another process has nothing to send of an answer that is noted as over. All other parts leave without waiting.
+#[tokio::test(start_paused = true)]
+async fn only_the_end_of_an_answer_that_was_resumed_is_flushed() {
+    let (server, notes) = server();
+    let begun = server.open(&address("begun", "asker")).unwrap();
+    let resumed = server.resume(&address("resumed", "asker")).unwrap();
+    for held in [begun, resumed] {
+        say(&server, &held, 1, false).await;
+        say(&server, &held, 1, true).await;
+    }
+    // These two do not fit into one message.
+    let apart = server.resume(&address("apart", "asker")).unwrap();
+    let parts = ["a\n", "b\n"].map(|body| (Bytes::from(body), Handover::default()));
+    server.send(&apart, parts.into(), true).await.unwrap();
+    let promises = notes.promises.lock().clone();
+    let parts = promises.iter().filter_map(|(frame, promise)| match frame {
+        Some(Frame::Part | Frame::Last) => Some(*promise),
+        _ => None,
+    });
+    let parts: Vec<PublishMode> = parts.collect();
+    let begun = [PublishMode::FireAndForget; 2];
+    let resumed = [PublishMode::FireAndForget, PublishMode::Flushed];
+    assert_eq!(parts, [begun, resumed, resumed].concat());
+}
+
 /// What was seen to be over is not what lies under its id by the time it is let go of.
 #[tokio::test(start_paused = true)]
 async fn an_old_answer_is_forgotten_and_not_its_successor() {

@@ -406,6 +406,7 @@ impl StepExecution {
         }
     }
 
+    /// Notes the end of the run once its last part is sent: the answer was resumed, so the bus has all of it by then.
     pub(super) async fn over(&mut self, outcome: &'static str, hash: &str) -> Result<(), Stop> {
         if self.playback.is_some() {
             return Ok(());

@@ -9,6 +9,7 @@ mod dialog;
 mod discovered;
 mod dispatched;
 mod endings;
+mod flushed;
 mod graph;
 mod held;
 mod hooked;
