@@ -105,6 +105,7 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
             (Class::Request, "reranker"),
             (Class::Request, "threads"),
             (Class::Request, "librarian"),
+            (Class::Notify, "audit-events"),
         ],
     ),
     (

@@ -133,6 +133,8 @@ impl Reply {
             cache_read: used.map(|used| used.cache_read),
             cache_write: used.map(|used| used.cache_write),
             model: part.model,
+            backend: part.backend,
+            attempts: part.attempts,
             cost: part.cost,
             ..PromptResponse::default()
         })

@@ -41,6 +41,10 @@ pub struct Spent {
     pub nanodollars: Option<u64>,
     /// Model that answered last.
     pub model: Option<String>,
+    /// Its backend, where there are several.
+    pub backend: Option<String>,
+    /// How often backends were asked.
+    pub attempts: Option<i64>,
     /// How long it took, where somebody measured it; never added up.
     pub duration_ms: Option<u64>,
 }
@@ -250,6 +254,8 @@ fn passed_on(part: TextCompletionResponse) -> PromptResponse {
         cache_read: part.cache_read,
         cost: part.cost,
         cache_write: part.cache_write,
+        backend: part.backend,
+        attempts: part.attempts,
         ..PromptResponse::default()
     }
 }
@@ -299,6 +305,8 @@ impl Piece {
                 cache_write: part.cache_write,
                 nanodollars: part.cost.and_then(nanodollars),
                 model: part.model,
+                backend: part.backend,
+                attempts: part.attempts,
                 duration_ms: None,
             },
         })
@@ -333,8 +341,10 @@ impl Spent {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),
             (a, b) => a.or(b),
         };
+        self.attempts = sum(self.attempts, other.attempts);
         if other.model.is_some() {
             self.model.clone_from(&other.model);
+            self.backend.clone_from(&other.backend);
         }
     }
 }

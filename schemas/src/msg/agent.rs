@@ -383,6 +383,17 @@ pub struct AnswerCall {
     #[serde(deserialize_with = "nullable")]
     /// Whether the reply broke off.
     pub failed: bool,
+    #[serde(deserialize_with = "nullable")]
+    /// The backend that answered; empty: not known, or there is one only.
+    pub backend: String,
+    /// How often a backend was asked for it; `None`: not known.
+    pub attempts: Option<i64>,
+    #[serde(deserialize_with = "nullable")]
+    /// How its cost is known: `upstream`, `table`, `local` or `unknown`.
+    pub source: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Milliseconds that it took; 0: not known.
+    pub duration_ms: i64,
 }
 
 message!(AnswerCall);

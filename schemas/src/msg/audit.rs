@@ -6,8 +6,8 @@ use super::lenient::nullable;
 use super::message;
 use crate::error::Error;
 
-/// Something that is to be kept for an audit. Ours writes none and reads none; for foreign peers. What ours keeps are
-/// [`AuditEntry`]s.
+/// Something that is to be kept for an audit, on `notify:tg:audit-events`. Of ours the sessions service sends the lines of its trail
+/// so, and nobody reads them. What ours keeps are [`AuditEntry`]s.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuditEvent {

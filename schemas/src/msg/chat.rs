@@ -235,6 +235,9 @@ pub struct ChatCompletionResponse {
     pub model: Option<String>,
     /// The backend that answered, where there are several.
     pub backend: Option<String>,
+    /// How often a backend was asked for it; `None` where nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<i64>,
     /// What the call used.
     pub usage: Option<ChatUsage>,
     /// Dollars that the provider says it cost.

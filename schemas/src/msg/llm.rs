@@ -179,6 +179,12 @@ pub struct TextCompletionResponse {
     /// Tokens that the provider keeps from now on; `None` where it did not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<i64>,
+    /// The backend that answered, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// How often a backend was asked for it; `None` where nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<i64>,
 }
 
 message!(TextCompletionResponse);
@@ -330,6 +336,12 @@ pub struct PromptResponse {
     /// Tokens that the provider keeps from now on; `None` where it did not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<i64>,
+    /// The backend that answered, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// How often a backend was asked for it; `None` where nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<i64>,
 }
 
 message!(PromptResponse);

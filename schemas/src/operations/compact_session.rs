@@ -32,4 +32,8 @@ impl Operation for CompactSession {
     type Reply = CompactResult;
     type Chunk = Empty;
     type Error = Failure;
+
+    fn headers(reply: &CompactResult) -> Vec<(&'static str, String)> {
+        reply.cost.headers()
+    }
 }

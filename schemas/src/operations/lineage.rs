@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::records::Cost;
+
 /// A summary that stands for messages of a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -60,6 +62,8 @@ pub struct CompactResult {
     pub tokens_before: i64,
     /// Tokens of the session that continues it, about.
     pub tokens_after: i64,
+    /// What it cost; of no call where an earlier attempt at the request made the summary.
+    pub cost: Cost,
 }
 
 /// A session of a chain.

@@ -193,6 +193,21 @@ pub struct Cost {
     pub sub_calls: i64,
 }
 
+impl Cost {
+    /// The headers that say what it cost; none where no model was asked.
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = Vec::new();
+        if self.sub_calls > 0 {
+            for (name, amount) in [("spass-cost-eur", self.eur), ("spass-cost-usd", self.usd)] {
+                headers.extend(amount.map(|amount| (name, decimal(amount))));
+            }
+            headers.push(("spass-cost-source", self.source.clone()));
+            headers.push(("spass-cost-sub-calls", self.sub_calls.to_string()));
+        }
+        headers
+    }
+}
+
 /// What became of a session that was shortened on the way.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -248,18 +263,7 @@ pub struct TurnResult {
 impl TurnResult {
     /// The headers that say what it cost, and how its session was shortened.
     pub fn headers(&self) -> Vec<(&'static str, String)> {
-        let mut headers = Vec::new();
-        let amounts = [
-            ("spass-cost-eur", self.cost.eur),
-            ("spass-cost-usd", self.cost.usd),
-        ];
-        if self.cost.sub_calls > 0 {
-            for (name, amount) in amounts {
-                headers.extend(amount.map(|amount| (name, decimal(amount))));
-            }
-            headers.push(("spass-cost-source", self.cost.source.clone()));
-            headers.push(("spass-cost-sub-calls", self.cost.sub_calls.to_string()));
-        }
+        let mut headers = self.cost.headers();
         if let Some(compacted) = &self.compacted {
             headers.push(("spass-session-compacted", compacted.to.clone()));
             headers.push((

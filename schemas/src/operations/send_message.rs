@@ -41,6 +41,8 @@ pub struct SentMessage {
     pub follows: Option<String>,
     /// Whether the session is deleted if the message is refused and nothing was said in it.
     pub starts: bool,
+    /// Whether the message is refused unless the same request sent it before.
+    pub repeats: bool,
     /// Whether the answer is wanted as events: over the socket and the bus.
     pub streaming: bool,
     /// How many agents called each other before this request.

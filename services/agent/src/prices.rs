@@ -5,6 +5,7 @@ use tg_schemas::price::{MODELS, ROWS, is_local, is_reported};
 
 use crate::engine::cost::{Cost, Price};
 use crate::engine::decision::Usage;
+use crate::engine::usage::{Amount, Scope};
 
 /// The price of a model.
 pub(crate) fn price(cx: &Cx, model: &str) -> Option<Price> {
@@ -34,6 +35,23 @@ pub(crate) fn cost(cx: &Cx, model: &str, usage: &Usage, told: Option<u64>) -> Co
         Some(price) => Cost::guessed(price.nanodollars(input, output, 0)),
         None => Cost::unknown(),
     }
+}
+
+/// The price of a call whose model answered and whose provider did not report what the model read. A call that names no model failed:
+/// it took nothing.
+pub(crate) fn unreported(
+    cx: &Cx,
+    (scope, model): &(Scope, String),
+    amount: &Amount,
+) -> Option<Price> {
+    if *scope != Scope::Model || model.is_empty() || is_reported(amount.in_token) {
+        return None;
+    }
+    let price = match costs_nothing(cx, model) {
+        true => None,
+        false => price(cx, model),
+    };
+    Some(price.unwrap_or_default())
 }
 
 fn costs_nothing(cx: &Cx, model: &str) -> bool {

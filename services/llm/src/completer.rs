@@ -152,11 +152,19 @@ impl Completer {
         let backoff = Backoff::default();
         let mut asked = Cow::Borrowed(request);
         let mut others = request.fallbacks.iter();
+        let mut made = 0;
         loop {
-            let attempt = || attempt(&*model, &asked);
+            let attempt = || {
+                made += 1;
+                attempt(&*model, &asked)
+            };
             let tried = backoff.run(until, rand::random::<f64>, LlmError::again, attempt);
-            let error = match tried.await {
-                Ok(opened) => return Ok(opened),
+            let tried = tried.await;
+            let error = match tried {
+                Ok((first, rest)) => {
+                    let rest = rest.map(move |event| event.map(|event| event.after(made)));
+                    return Ok((first.after(made), rest.boxed()));
+                }
                 Err(error) => error,
             };
             let next = others.next();

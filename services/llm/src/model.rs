@@ -159,6 +159,8 @@ pub struct Completion {
     pub model: String,
     /// Backend that answered, where there are several; empty: there are not.
     pub backend: String,
+    /// How often a backend was asked for it; 0: nobody counted.
+    pub attempts: u32,
     /// Input tokens, when the provider says.
     pub in_token: Option<i64>,
     /// Output tokens, when the provider says.
@@ -196,6 +198,16 @@ impl Completion {
         self.nanodollars.map(|nano| nano as f64 / 1e9)
     }
 
+    /// How often a backend was asked for it, if somebody counted.
+    pub(crate) fn attempts(&self) -> Option<i64> {
+        (self.attempts > 0).then(|| self.attempts.into())
+    }
+
+    /// Its backend, where there are several.
+    pub(crate) fn backend(&self) -> Option<String> {
+        Some(self.backend.clone()).filter(|name| !name.is_empty())
+    }
+
     /// Nothing is known but who answers.
     pub(crate) fn of(model: &str) -> Self {
         Self {
@@ -219,6 +231,19 @@ pub enum ChatEvent {
 /// Events of one answer: pieces, then exactly one [`ChatEvent::Done`], or an error that ends it.
 /// Dropping the stream closes the provider's socket.
 pub type ChatStream = BoxStream<'static, Result<ChatEvent, LlmError>>;
+
+impl ChatEvent {
+    /// The same of an answer for which so many attempts were made.
+    pub(crate) fn after(self, attempts: u32) -> Self {
+        match self {
+            Self::Done(completion) => Self::Done(Completion {
+                attempts,
+                ..completion
+            }),
+            piece => piece,
+        }
+    }
+}
 
 /// A language model behind some provider.
 #[async_trait]

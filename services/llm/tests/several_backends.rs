@@ -366,6 +366,26 @@ async fn line_096_what_the_provider_lists_of_a_model_counts(place: Place) {
     }
 }
 
+/// As the trail of turns has it: of an answer that came after another backend had failed, and of one that is left alone then.
+async fn an_answer_says_its_backend_and_how_often_one_was_asked(place: Place) {
+    let broken = vec![Rule::always(Reply::status(500, "secret words"))];
+    let world = world(&place, broken, says("far"), json!({})).await;
+    let last = world.ask("go").last().await.unwrap();
+    let known = (last.backend.as_deref(), last.attempts);
+    assert_eq!(known, (Some("far"), Some(2)));
+    let question = ChatCompletionRequest {
+        messages: vec![ChatTurn {
+            role: "user".to_owned(),
+            content: "go".to_owned(),
+            ..ChatTurn::default()
+        }],
+        ..ChatCompletionRequest::default()
+    };
+    let last = world.chat(&question).await;
+    let known = (last.backend.as_deref(), last.attempts);
+    assert_eq!(known, (Some("far"), Some(1)));
+}
+
 async fn a_chat_has_turns_tools_and_the_name_of_who_answered(place: Place) {
     let world = world(&place, says("near"), says("far"), json!({})).await;
     let turn = |role: &str, content: &str| ChatTurn {
@@ -496,5 +516,6 @@ tg_testkit::on_both_buses!(
     line_108_processes_tell_each_other_who_rests,
     line_095_a_model_that_reads_too_little_is_not_asked,
     line_096_what_the_provider_lists_of_a_model_counts,
+    an_answer_says_its_backend_and_how_often_one_was_asked,
     a_chat_has_turns_tools_and_the_name_of_who_answered,
 );

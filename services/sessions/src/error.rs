@@ -45,6 +45,8 @@ pub enum SessionsError {
     OtherAgent,
     /// The message that another one is to follow is not the newest of its user.
     Followed,
+    /// The message was not sent before under the id of this request.
+    NoRepetition,
     /// Another turn of the session is in progress.
     Busy,
     /// Too many turns wait.
@@ -161,6 +163,11 @@ fn in_use(kind: ServiceKind, agent: &str) -> Failure {
     Failure::new(FailureCode::Conflict, text)
 }
 
+fn no_repetition() -> Failure {
+    let text = "repeats: must be false: the request did not send this message before";
+    Failure::new(FailureCode::Conflict, text)
+}
+
 fn archived(successor: &str) -> Failure {
     let text = "session_id: the session continues in another one";
     Failure::new(FailureCode::SessionArchived, text).continued_in(successor)
@@ -211,6 +218,7 @@ impl From<SessionsError> for Refused<Failure> {
                 FailureCode::Conflict,
                 "follows: must be the last one of its session: another one came after it",
             ),
+            SessionsError::NoRepetition => no_repetition(),
             SessionsError::Busy => of(
                 FailureCode::SessionBusy,
                 "session_id: another turn of this session is in progress",

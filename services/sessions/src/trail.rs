@@ -1,17 +1,22 @@
 //! The trail of turns: a line of JSON for each turn, and for each call of a model that it took. It names who asked
-//! what of whom and what that cost, and never what was said. A line that cannot be written fails nothing.
+//! what of whom and what that cost, and never what was said. Each line is announced on the bus, too. A line that cannot be written or
+//! announced fails nothing.
 
 use std::fs::{File, OpenOptions, create_dir_all, read_dir, remove_file};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use tg_mesh::leased_store::off_runtime;
-use tg_mesh::{Cx, OpenError, clock};
-use tg_schemas::msg::AnswerCall;
+use tg_mesh::{Cx, Mesh, OpenError, TaskKind, clock};
+use tg_schemas::msg::{AnswerCall, AuditEvent};
 use tg_schemas::operations::{FailureCode, TurnResult, Usage};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tokio::sync::mpsc;
 use uuid::Uuid;
+
+use crate::engine::trail_line::Line;
 
 /// What the names of files begin with; the day follows.
 const FILE: &str = "audit.jsonl.";
@@ -25,11 +30,22 @@ const SHORT: usize = 64 << 10;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
+/// Base of the topic on which lines are announced.
+const EVENTS: &str = "audit-events";
+/// Who announces them.
+const PRODUCER: &str = "sessions";
+/// Lines that wait to be announced: several of the longest turns.
+const WAITING: usize = 1_024;
+
 /// See the module.
 pub(crate) struct Trail {
     directory: PathBuf,
     /// Days whose files are kept; 0: all.
     days: u32,
+    /// Euros for a dollar; 0: not set.
+    rate: f64,
+    /// Takes the lines that are to be announced, from the first one on.
+    announced: OnceLock<mpsc::Sender<AuditEvent>>,
 }
 
 /// Who asked, and what caused it.
@@ -41,19 +57,32 @@ pub(crate) struct Who {
     pub(crate) session: Option<String>,
     pub(crate) depth: i64,
     pub(crate) parent: String,
+    /// The client reads events.
+    pub(crate) stream: bool,
 }
 
 /// Billionths of a dollar in one.
 const NANO: f64 = 1e9;
 
 /// A call of a model, by the service itself or by the agent of the turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ModelCall {
     pub(crate) surface: &'static str,
     pub(crate) model: String,
+    /// The backend that answered, where that is known.
+    pub(crate) backend: Option<String>,
+    /// How often a backend was asked, where that is known.
+    pub(crate) attempts: Option<i64>,
     pub(crate) is_done: bool,
+    /// Why it failed, where that is known.
+    pub(crate) error_code: Option<String>,
     pub(crate) usage: Usage,
+    /// What the model wrote is guessed.
+    pub(crate) estimated: Option<bool>,
     pub(crate) usd: Option<f64>,
+    /// How that is known; empty: nobody says.
+    pub(crate) source: String,
+    pub(crate) duration_ms: Option<i64>,
 }
 
 impl ModelCall {
@@ -73,20 +102,22 @@ impl ModelCall {
                 total: call.in_token.saturating_add(call.out_token),
             },
             usd,
+            backend: named(call.backend),
+            attempts: call.attempts,
+            source: call.source,
+            duration_ms: Some(call.duration_ms).filter(|took| *took > 0),
+            ..Self::default()
         }
     }
 }
 
-/// Something, or `null` for an empty text.
-fn named(text: &str) -> Value {
-    match text {
-        "" => Value::Null,
-        text => text.into(),
-    }
+/// A text that says something.
+fn named(text: impl Into<String>) -> Option<String> {
+    Some(text.into()).filter(|text| !text.is_empty())
 }
 
 /// Who holds the credential that the request came with, and the id of the key that it is, never the key itself.
-fn holder(cx: &Cx) -> (Value, Value) {
+fn holder(cx: &Cx) -> (Option<String>, Option<String>) {
     let headers = &cx.headers;
     let user = headers.user_id.as_deref().unwrap_or_default();
     let known = headers.credential.as_deref().unwrap_or_default();
@@ -101,23 +132,23 @@ fn request(cx: &Cx) -> String {
     cx.request().unwrap_or(&cx.id).to_owned()
 }
 
-/// A line for each call of a model.
-fn called(cx: &Cx, who: &Who, calls: &[ModelCall]) -> Vec<Value> {
-    let (principal, token) = holder(cx);
-    let line = |call: &ModelCall| {
-        json!({
-            "principal": principal, "token_id": token,
-            "event": "llm.call", "request_id": Uuid::new_v4().to_string(), "id": cx.id.to_string(),
-            "parent_request_id": request(cx), "caller_depth": who.depth + 1,
-            "workspace": cx.workspace(), "user_id": named(&who.user), "surface": call.surface,
-            "agent": who.agent, "session_id": who.session, "model": named(&call.model),
-            "status": if call.is_done { "ok" } else { "error" },
-            "input_tokens": call.usage.input, "output_tokens": call.usage.output,
-            "cache_read": call.usage.cache_read, "cache_write": call.usage.cache_write,
-            "total_tokens": call.usage.total, "cost_usd": call.usd,
-        })
-    };
-    calls.iter().map(line).collect()
+/// Has lines announced one after the other until this process stops. A bus that is away keeps no turn waiting.
+fn announcing(mesh: &Mesh) -> mpsc::Sender<AuditEvent> {
+    let (sender, mut waiting) = mpsc::channel::<AuditEvent>(WAITING);
+    let with = mesh.clone();
+    mesh.spawn(TaskKind::Background, async move {
+        let topic = Topic::system(Class::Notify, EVENTS);
+        let stopping = with.stopping().clone();
+        let announced = async {
+            while let Some(event) = waiting.recv().await {
+                if let Err(error) = with.notify(&topic, &event).await {
+                    tracing::debug!(%error.message, "a line of the trail was not announced");
+                }
+            }
+        };
+        stopping.run_until_cancelled(announced).await;
+    });
+    sender
 }
 
 impl Trail {
@@ -126,7 +157,57 @@ impl Trail {
         Self {
             directory: data.join("audit"),
             days,
+            rate: 0.0,
+            announced: OnceLock::new(),
         }
+    }
+
+    /// Dollars are so many euros, too; 0: nobody knows how many.
+    pub(crate) fn rated(self, rate: f64) -> Self {
+        Self { rate, ..self }
+    }
+
+    /// What all lines of a request say.
+    fn line(&self, cx: &Cx, who: &Who, usd: Option<f64>) -> Line {
+        let (principal, token_id) = holder(cx);
+        Line {
+            id: cx.id.to_string(),
+            workspace: cx.workspace().to_owned(),
+            principal,
+            token_id,
+            user_id: named(&who.user),
+            agent: who.agent.clone(),
+            session_id: who.session.clone(),
+            cost_eur: usd.filter(|_| self.rate > 0.0).map(|usd| usd * self.rate),
+            cost_usd: usd,
+            ..Line::default()
+        }
+    }
+
+    /// A line for each call of a model.
+    fn called(&self, cx: &Cx, who: &Who, calls: &[ModelCall]) -> Vec<Line> {
+        let line = |call: &ModelCall| Line {
+            event: "llm.call".to_owned(),
+            request_id: Uuid::new_v4().to_string(),
+            parent_request_id: Some(request(cx)),
+            caller_depth: who.depth + 1,
+            surface: call.surface.to_owned(),
+            model: named(&call.model),
+            backend: call.backend.clone(),
+            attempts: call.attempts,
+            status: if call.is_done { "ok" } else { "error" }.to_owned(),
+            error_code: call.error_code.clone(),
+            input_tokens: call.usage.input,
+            output_tokens: call.usage.output,
+            cache_read: call.usage.cache_read,
+            cache_write: call.usage.cache_write,
+            total_tokens: call.usage.total,
+            usage_estimated: call.estimated,
+            cost_source: named(&call.source),
+            duration_ms: call.duration_ms,
+            ..self.line(cx, who, call.usd)
+        };
+        calls.iter().map(line).collect()
     }
 
     /// Writes down how a turn ended, after the calls that were made for it.
@@ -138,35 +219,67 @@ impl Trail {
         ended: Result<&TurnResult, &str>,
         milliseconds: i64,
     ) {
-        let mut fields = called(cx, who, calls);
+        let mut lines = self.called(cx, who, calls);
         let turn = ended.ok().cloned().unwrap_or_default();
-        let (principal, token) = holder(cx);
         let status = match ended {
             Ok(_) => "ok",
             Err(code) if code == FailureCode::TurnInterrupted.as_str() => "cancelled",
             Err(_) => "error",
         };
-        fields.push(json!({
-            "principal": principal, "token_id": token,
-            "event": "agent.turn", "request_id": request(cx), "id": cx.id.to_string(), "parent_request_id": named(&who.parent),
-            "caller_depth": who.depth, "workspace": cx.workspace(), "user_id": named(&who.user),
-            "surface": who.surface, "agent": who.agent,
-            "session_id": turn.session_id.as_ref().or(who.session.as_ref()),
-            "model": named(&turn.model), "status": status,
-            "error_code": ended.err(), "sub_calls": turn.cost.sub_calls,
-            "input_tokens": turn.usage.input, "output_tokens": turn.usage.output,
-            "cache_read": turn.usage.cache_read, "cache_write": turn.usage.cache_write,
-            "total_tokens": turn.usage.total, "cost_eur": turn.cost.eur, "cost_usd": turn.cost.usd,
-            "cost_source": named(&turn.cost.source), "duration_ms": milliseconds,
-        }));
-        self.write(fields).await;
+        let line = self.line(cx, who, turn.cost.usd);
+        lines.push(Line {
+            event: "agent.turn".to_owned(),
+            request_id: request(cx),
+            parent_request_id: named(&who.parent),
+            caller_depth: who.depth,
+            surface: who.surface.to_owned(),
+            session_id: turn.session_id.or(line.session_id),
+            model: named(turn.model),
+            stream: Some(who.stream),
+            status: status.to_owned(),
+            error_code: ended.err().map(str::to_owned),
+            sub_calls: Some(turn.cost.sub_calls),
+            input_tokens: turn.usage.input,
+            output_tokens: turn.usage.output,
+            cache_read: turn.usage.cache_read,
+            cache_write: turn.usage.cache_write,
+            total_tokens: turn.usage.total,
+            cost_eur: turn.cost.eur,
+            cost_source: named(turn.cost.source),
+            duration_ms: Some(milliseconds),
+            ..line
+        });
+        self.add(cx, lines).await;
     }
 
     /// Writes down calls that were made for no turn, or after it.
     pub(crate) async fn calls(&self, cx: &Cx, who: &Who, calls: &[ModelCall]) {
         if !calls.is_empty() {
-            self.write(called(cx, who, calls)).await;
+            self.add(cx, self.called(cx, who, calls)).await;
         }
+    }
+
+    /// Writes lines down, and announces them.
+    async fn add(&self, cx: &Cx, lines: Vec<Line>) {
+        let now = clock::rfc3339_of(clock::millis());
+        let announced = self.announced.get_or_init(|| announcing(&cx.mesh));
+        let mut all = Vec::new();
+        for line in lines {
+            let fields = json!(line);
+            let event = AuditEvent {
+                event_id: Uuid::new_v4().to_string(),
+                event_type: line.event,
+                timestamp: now.clone(),
+                producer: PRODUCER.to_owned(),
+                payload_json: fields.to_string(),
+                ..AuditEvent::default()
+            };
+            if announced.try_send(event).is_err() {
+                tracing::debug!("there is no room for a line of the trail that is to be announced");
+            }
+            all.push(fields);
+        }
+        self.write(all).await;
     }
 
     async fn write(&self, fields: Vec<Value>) {

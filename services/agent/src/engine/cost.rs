@@ -109,7 +109,8 @@ impl Cost {
         is_known.then(|| i64::try_from(self.nanodollars).unwrap_or(i64::MAX))
     }
 
-    fn source(&self) -> &'static str {
+    /// How it is known, in a word.
+    pub fn source(&self) -> &'static str {
         let known = [
             (self.upstream, "upstream"),
             (self.table, "table"),

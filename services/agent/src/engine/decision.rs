@@ -40,6 +40,12 @@ pub struct Usage {
     /// What it cost.
     #[serde(skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
+    /// Of one call: the backend that answered; empty: not known, or there is one only.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub backend: String,
+    /// Of one call: how often a backend was asked for it; 0: not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub attempts: i64,
     /// The calls one by one, where who asked keeps a trail of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<AnswerCall>,
@@ -76,6 +82,10 @@ impl Usage {
             cache_write: self.cache_write,
             nanodollars: self.cost.known(),
             failed,
+            backend: self.backend.clone(),
+            attempts: Some(self.attempts).filter(|attempts| *attempts > 0),
+            source: self.cost.source().to_owned(),
+            duration_ms: i64::try_from(self.duration_ms).unwrap_or(i64::MAX),
         }];
     }
 }

@@ -34,6 +34,8 @@ pub(super) async fn prompt(
         out_token: answer.spent.out_token.unwrap_or(0),
         cache_read: answer.spent.cache_read.unwrap_or(0),
         cache_write: answer.spent.cache_write.unwrap_or(0),
+        backend: answer.spent.backend.clone().unwrap_or_default(),
+        attempts: answer.spent.attempts.unwrap_or(0),
         ..Usage::default()
     };
     let told = answer.spent.nanodollars;

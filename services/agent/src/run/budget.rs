@@ -17,8 +17,7 @@ use super::day::today;
 use super::execution::{StepExecution, there};
 use super::guard;
 use crate::engine::cost::Price;
-use crate::engine::decision::Usage;
-use crate::engine::decision::{Decision, Observation, Taken};
+use crate::engine::decision::{Decision, Observation, Taken, Usage};
 use crate::engine::guards::budget::{self, Budgets};
 use crate::engine::guards::{Budget, Exhausted};
 use crate::engine::splitting;
@@ -571,6 +570,7 @@ impl StepExecution {
         }
         let used = Used {
             account: self.account(),
+            unreported: prices::unreported(&self.cx, &by, &amount),
             by,
             amount,
             day: today(),

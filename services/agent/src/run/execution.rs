@@ -452,6 +452,7 @@ impl StepExecution {
             cache_write: self.run.cache_write,
             cost: Cost::from(self.run.cost),
             calls: self.run.calls.clone(),
+            ..Usage::default()
         }
     }
 

@@ -76,6 +76,8 @@ fn unpriced(spent: Spent, started: Instant) -> Usage {
         cache_read: spent.cache_read.unwrap_or(0),
         cache_write: spent.cache_write.unwrap_or(0),
         model: spent.model.unwrap_or_default(),
+        backend: spent.backend.unwrap_or_default(),
+        attempts: spent.attempts.unwrap_or(0),
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         ..Usage::default()
     }

@@ -94,6 +94,8 @@ pub(crate) async fn settle(
             by: (Scope::Model, call.model.clone()),
             amount: amount(cx, call),
             day: day.clone(),
+            // Whoever asked the model has guessed them already.
+            unreported: None,
         },
     });
     let counted: Vec<Counted> = counted.collect();

@@ -367,13 +367,16 @@ impl Asker<'_> {
 
     async fn settle(&mut self, took: &Usage) -> Result<(), Error> {
         self.usage.add(took);
+        let by = (Scope::Model, took.model.clone());
+        let amount = Amount {
+            model_calls: 1,
+            ..Amount::of(took)
+        };
         let used = Used {
             account: self.account(),
-            by: (Scope::Model, took.model.clone()),
-            amount: Amount {
-                model_calls: 1,
-                ..Amount::of(took)
-            },
+            unreported: prices::unreported(self.cx, &by, &amount),
+            by,
+            amount,
             day: today(),
         };
         let key = RunKey {

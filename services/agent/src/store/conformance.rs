@@ -15,6 +15,7 @@ use self::standing::*;
 use self::summaries::*;
 use self::tasks::*;
 use self::told::*;
+use self::unreported::*;
 use self::usage::*;
 use super::sqlite::SqliteLedger;
 use super::*;
@@ -30,6 +31,7 @@ mod standing;
 mod summaries;
 mod tasks;
 mod told;
+mod unreported;
 mod usage;
 
 type Store = Arc<dyn LedgerStore>;
@@ -477,6 +479,8 @@ macro_rules! suite {
                 line_106_sessions_are_summed_up_exactly,
                 calls_that_are_counted_together_are_summed_up_as_one_by_one,
                 line_151_usage_counts_for_the_agent,
+                a_call_whose_tokens_nobody_reports_counts_as_reserved,
+                an_estimate_raises_no_later_reservation,
                 old_usage_goes_when_its_time_is_over,
                 a_known_config_store_is_remembered,
                 a_user_answers_once_and_in_time,

@@ -1,5 +1,6 @@
 //! Calls that use something, as the ledger takes them, and the sums that it answers with.
 
+use crate::engine::cost::Price;
 use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Budget;
 use crate::engine::usage::{Amount, Scope};
@@ -97,7 +98,7 @@ pub struct Reservation {
 }
 
 /// What a call took.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Used {
     /// Whom it is counted for.
     pub account: Account,
@@ -107,10 +108,13 @@ pub struct Used {
     pub amount: Amount,
     /// Today.
     pub day: String,
+    /// The model answered and its provider reported no input tokens. At least what was reserved for the call counts then, at this
+    /// price: else a provider that reports nothing would have no budget.
+    pub unreported: Option<Price>,
 }
 
 /// A call and what it took.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
     /// The call.
     pub call: Call,

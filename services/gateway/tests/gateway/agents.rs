@@ -75,14 +75,20 @@ async fn path_headers_query_and_body_make_the_request(place: Place) {
 
 async fn line_038_an_answer_says_what_it_cost(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
-    let body = Some(json!({"message": "x"}));
-    let (status, headers, _) = sent(&world, "POST", "/a1/agents/ann/chat", &[], body).await;
-    assert_eq!(status, 200);
-    let header = |name: &str| headers[name].to_str().unwrap().to_owned();
-    assert_eq!(header("spass-cost-sub-calls"), "2");
-    assert_eq!(header("spass-cost-usd"), "0.25");
-    assert_eq!(header("spass-cost-source"), "upstream");
-    assert!(!headers.contains_key("spass-cost-eur"));
+    let user = [("SPASS-User-Id", "bob")];
+    let compact = format!("{SESSIONS}/s/compact");
+    for (path, body) in [
+        ("/a1/agents/ann/chat", json!({"message": "x"})),
+        (compact.as_str(), json!({})),
+    ] {
+        let (status, headers, _) = sent(&world, "POST", path, &user, Some(body)).await;
+        assert_eq!(status, 200, "{path}");
+        let header = |name: &str| headers[name].to_str().unwrap().to_owned();
+        assert_eq!(header("spass-cost-sub-calls"), "2", "{path}");
+        assert_eq!(header("spass-cost-usd"), "0.25", "{path}");
+        assert_eq!(header("spass-cost-source"), "upstream", "{path}");
+        assert!(!headers.contains_key("spass-cost-eur"), "{path}");
+    }
 }
 
 async fn line_093_a_run_that_a_guard_stopped_is_an_answer(place: Place) {

@@ -5,7 +5,7 @@ use tg_gateway::AuthMode;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use crate::played_sessions::{BUSY, THREAD};
+use crate::played_sessions::{BUSY, REPEATED, THREAD};
 use crate::world::{BOUND, World};
 
 fn run(assistant: &str) -> Value {
@@ -161,6 +161,25 @@ async fn a_run_goes_on_from_the_last_state_and_can_be_ended(place: Place) {
     assert_eq!(status, 404);
 }
 
+/// A client that lost the answer to a run sends its request again: by then its own answer came behind the checkpoint.
+async fn a_run_with_a_checkpoint_is_found_under_its_request(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut body = run("ann");
+    body["checkpoint"] = json!({"checkpoint_id": "m1"});
+    body["multitask_strategy"] = json!("interrupt");
+    for rest in ["/runs", "/runs/wait", "/runs/stream"] {
+        for (id, status) in [(REPEATED, 200), ("other", 400)] {
+            let request = world.http.post(world.url(&at(rest))).json(&body);
+            let request = request.bearer_auth("tg_admin").header("x-request-id", id);
+            let response = request.timeout(BOUND).send().await.unwrap();
+            assert_eq!(response.status(), status, "{rest} {id}");
+            let text = response.text().await.unwrap();
+            let is_named = text.contains("checkpoint: must be the last one");
+            assert_eq!(is_named, status == 400, "{rest} {id}: {text}");
+        }
+    }
+}
+
 async fn a_run_ends_with_its_client_where_that_was_asked_for(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let mut body = run("sleeper");
@@ -251,6 +270,7 @@ on_both_buses!(
     a_run_ends_with_its_client_where_that_was_asked_for,
     threads_are_found_and_the_server_says_what_it_is,
     a_run_goes_on_from_the_last_state_and_can_be_ended,
+    a_run_with_a_checkpoint_is_found_under_its_request,
     assistants_are_agents_and_threads_are_sessions,
     a_run_is_a_turn,
 );

@@ -120,6 +120,7 @@ pub fn sessions(
                 ("list-sessions", _) if agent == Some("lists") => done(json!({"sessions": [
                     {"id": THREAD, "agent": "lists", "created_at": "2026-01-02"},
                     {"id": BUSY, "agent": "lists", "created_at": "2026-01-01"}]})),
+                ("compact-session", _) => done(json!({"cost": said_by(agent, "")["cost"]})),
                 ("put-tenant-config", _) => done(json!({"tenant": told})),
                 _ => done(json!({})),
             }];
@@ -159,6 +160,9 @@ fn in_both(ask: &OperationRequest) -> Vec<OperationResponse> {
     }
 }
 
+/// The request whose message was sent before.
+pub const REPEATED: &str = "again";
+
 /// Begins the ids of what fails.
 pub const FAILS: &str = "fails-";
 
@@ -173,6 +177,10 @@ fn refused(
     let of = named("session_id").or(named("agent_id"));
     if let Some(code) = of.and_then(|id| id.strip_prefix(FAILS)) {
         return Some(failing(ErrorCode::Internal, code));
+    }
+    let repeats = ask.request.get("repeats") == Some(&json!(true));
+    if repeats && request != Some(REPEATED) {
+        return Some(failing(ErrorCode::Conflict, "conflict"));
     }
     let session = named("session_id").filter(|id| [THREAD, MUTE].contains(id))?;
     let deletes = ask.operation == "delete-session";

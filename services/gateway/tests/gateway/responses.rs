@@ -73,6 +73,54 @@ async fn a_response_of_an_agent_of_a_file_is_a_turn_that_others_follow(place: Pl
     assert_eq!((status, &told["store"]), (200, &json!(false)), "{told}");
 }
 
+/// The turn of a stored response goes on without its client; what is not stored ends with it.
+async fn a_stored_response_refuses_the_header_that_would_end_it(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    for (ask, header, status) in [
+        (
+            json!({"model": "agent/ann", "store": true}),
+            ("x-on-disconnect", "cancel"),
+            400,
+        ),
+        (
+            json!({"model": "agent/ann", "conversation": "thread"}),
+            ("x-on-disconnect", "cancel"),
+            400,
+        ),
+        (
+            json!({"model": "agent/concise"}),
+            ("x-on-disconnect", "cancel"),
+            400,
+        ),
+        (
+            json!({"model": "agent/keeper", "store": true}),
+            ("x-detach", "false"),
+            200,
+        ),
+        (
+            json!({"model": "agent/ann", "store": false}),
+            ("x-on-disconnect", "cancel"),
+            200,
+        ),
+        (
+            json!({"model": "agent/maven"}),
+            ("x-on-disconnect", "cancel"),
+            200,
+        ),
+    ] {
+        let mut body = ask.clone();
+        body["input"] = json!("x");
+        let request = world.http.post(world.url(RESPONSES)).json(&body);
+        let request = request.bearer_auth("tg_admin").header(header.0, header.1);
+        let response = request.timeout(BOUND).send().await.unwrap();
+        let told = response.status().as_u16();
+        let text = response.text().await.unwrap();
+        assert_eq!(told, status, "{ask}: {text}");
+        let is_named = text.contains("x-on-disconnect: must be left out");
+        assert_eq!(is_named, status == 400, "{ask}: {text}");
+    }
+}
+
 async fn what_cannot_be_stored_or_followed_is_named(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let agent = |more: Value| {
@@ -295,5 +343,6 @@ on_both_buses!(
     a_whole_response_has_no_more_time_than_other_answers,
     a_response_of_an_agent_of_a_file_is_a_turn_that_others_follow,
     what_cannot_be_stored_or_followed_is_named,
+    a_stored_response_refuses_the_header_that_would_end_it,
     a_stored_response_is_read_cancelled_and_deleted,
 );

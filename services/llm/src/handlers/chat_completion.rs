@@ -340,7 +340,8 @@ fn end(text: String, completion: &Completion) -> ChatCompletionResponse {
         tool_calls: completion.tool_calls.clone(),
         finish_reason: Some(reason.to_owned()),
         model: Some(completion.model.clone()),
-        backend: Some(completion.backend.clone()).filter(|name| !name.is_empty()),
+        backend: completion.backend(),
+        attempts: completion.attempts(),
         cost: completion.dollars(),
         usage: Some(ChatUsage {
             input,

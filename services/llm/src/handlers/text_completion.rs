@@ -299,6 +299,8 @@ fn end(written: &mut Written, completion: &Completion) -> TextCompletionResponse
         cache_read: completion.counts.cache_read,
         cost: completion.dollars(),
         cache_write: completion.counts.cache_write,
+        backend: completion.backend(),
+        attempts: completion.attempts(),
         end_of_stream: true,
         ..TextCompletionResponse::default()
     }

@@ -74,6 +74,8 @@ struct Tries {
     ready: Vec<Option<Instant>>,
     /// Who failed last, as long as that is not noted.
     open: Option<(usize, LlmError)>,
+    /// How often somebody was asked, those of the models before included.
+    made: u32,
 }
 
 impl Router {
@@ -84,7 +86,7 @@ impl Router {
         until: Instant,
     ) -> Result<Opened, LlmError> {
         let chain = self.chain(request);
-        let mut last = None;
+        let (mut last, mut made) = (None, 0);
         for (at, model) in chain.iter().enumerate() {
             let later = chain[at + 1..].iter().any(|model| self.is_available(model));
             let policy = match later {
@@ -96,7 +98,8 @@ impl Router {
                 false => HURRIED,
             };
             let patience = later.then_some(hurried);
-            match self.asked(request, model, policy, patience, until).await {
+            let asked = self.asked(request, model, policy, patience, until, &mut made);
+            match asked.await {
                 Ok(opened) => return Ok(opened),
                 Err(error) => {
                     let left = at + 1 < chain.len() && Instant::now() < until;
@@ -126,6 +129,7 @@ impl Router {
         policy: Policy,
         patience: Option<Duration>,
         until: Instant,
+        made: &mut u32,
     ) -> Result<Opened, LlmError> {
         let servers = self.servers(model);
         let many = servers.len();
@@ -138,10 +142,12 @@ impl Router {
             noted: vec![false; many],
             ready: vec![None; many],
             open: None,
+            made: *made,
         };
         let tried = self
             .tried(request, &mut tries, policy, patience, until)
             .await;
+        *made = tries.made;
         if tried.is_err()
             && let Some((at, error)) = tries.open.take()
         {
@@ -180,8 +186,10 @@ impl Router {
                 sleep_until(ready).await;
             }
             tries.tried[at] += 1;
+            tries.made += 1;
             let server = tries.servers[at].clone();
-            let asked = self.attempt(request, tries.characters, server, patience);
+            let counts = (tries.characters, tries.made);
+            let asked = self.attempt(request, counts, server, patience);
             let error = match asked.await {
                 Ok(opened) => return Ok(opened),
                 Err(error) => error,
@@ -245,7 +253,7 @@ impl Router {
     async fn attempt(
         self: &Arc<Self>,
         request: &ChatRequest,
-        characters: usize,
+        (characters, made): (usize, u32),
         server: Server,
         patience: Option<Duration>,
     ) -> Result<Opened, LlmError> {
@@ -290,6 +298,7 @@ impl Router {
             began,
             entered,
             characters,
+            made,
             streaming: request.streaming,
             rest,
         };
@@ -309,6 +318,8 @@ struct Answering {
     entered: Entered,
     /// Characters of the question and of the answer so far.
     characters: usize,
+    /// How often somebody was asked until it began.
+    made: u32,
     /// Wanted in pieces.
     streaming: bool,
     rest: ChatStream,
@@ -338,6 +349,7 @@ impl Answering {
                 let backend = self.router.label(self.server.at).to_owned();
                 Ok(ChatEvent::Done(Completion {
                     backend,
+                    attempts: self.made,
                     ..completion
                 }))
             }

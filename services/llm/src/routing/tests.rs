@@ -176,6 +176,7 @@ async fn line_151_the_next_backend_answers_at_once_and_all_failing_are_four_atte
     let begun = Instant::now();
     let (text, completion) = ask(&router).await.unwrap();
     assert_eq!((text.as_str(), completion.backend.as_str()), ("yes", "b"));
+    assert_eq!(completion.attempts, 2);
     assert_eq!(begun.elapsed(), Duration::ZERO);
     // It rests a minute: nobody asks it meanwhile.
     ask(&router).await.unwrap();

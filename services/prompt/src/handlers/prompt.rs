@@ -103,6 +103,8 @@ async fn relay(
             cache_read: part.cache_read,
             cost: part.cost,
             cache_write: part.cache_write,
+            backend: part.backend,
+            attempts: part.attempts,
             ..PromptResponse::default()
         })
         .await?;
@@ -167,6 +169,8 @@ async fn whole(
         cache_read: spent.cache_read,
         cost: spent.cost,
         cache_write: spent.cache_write,
+        backend: spent.backend,
+        attempts: spent.attempts,
         ..reply
     })
     .await
@@ -184,6 +188,8 @@ struct Spent {
     cost: Option<f64>,
     /// What it thought, where that is wanted.
     thinking: String,
+    backend: Option<String>,
+    attempts: Option<i64>,
 }
 
 async fn complete(
@@ -204,10 +210,12 @@ async fn complete(
         add(&mut spent.out_token, part.out_token);
         add(&mut spent.cache_read, part.cache_read);
         add(&mut spent.cache_write, part.cache_write);
+        add(&mut spent.attempts, part.attempts);
         if let Some(more) = part.cost {
             spent.cost = Some(spent.cost.unwrap_or(0.0) + more);
         }
         spent.model = part.model.or(spent.model.take());
+        spent.backend = part.backend.or(spent.backend.take());
     }
     Ok(text)
 }

@@ -15,5 +15,6 @@ pub mod service_kind;
 pub mod summing;
 pub mod templates;
 pub mod tenant;
+pub mod trail_line;
 pub mod transcript;
 pub mod workspace_agent;

@@ -257,6 +257,7 @@ impl Agents {
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
         flow_of(cx, &agent, usual).map_err(|_| SessionsError::NoChat)?;
+        let stream = events.is_some();
         let work = Work {
             agent,
             store: self.store.clone(),
@@ -268,9 +269,10 @@ impl Agents {
             opening,
             when_busy: WhenBusy::Queue,
             follows: None,
+            repeats: false,
             keeps_failure: true,
             calls: CALLS,
-            ends_with_reader: events.is_some(),
+            ends_with_reader: stream,
             events,
             shows: |cx, id, one| json!(message(cx, id, one)),
             rate: self.rate,
@@ -281,6 +283,7 @@ impl Agents {
                 session: Some(known.id.clone()),
                 depth: asked.caller_depth,
                 parent: asked.parent_request_id.clone(),
+                stream,
                 ..Who::default()
             },
         };

@@ -5,9 +5,9 @@ use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, clock};
 use tg_schemas::limits;
 use tg_schemas::operations::{
-    CompactResult, CompactSession, CompactStrategy, ExpandSummary, Expanded, Failure, FailureCode,
-    Lineage, LineageNode, OneSession, OneSummary, Session, SessionLineage, Summary, UndoCompaction,
-    WhenBusy,
+    CompactResult, CompactSession, CompactStrategy, Cost, ExpandSummary, Expanded, Failure,
+    FailureCode, Lineage, LineageNode, OneSession, OneSummary, Session, SessionLineage, Summary,
+    UndoCompaction, Usage, WhenBusy,
 };
 
 use super::Agents;
@@ -161,7 +161,7 @@ impl Agents {
         let store = self.store.get().await?;
         let all = store.summaries(key.as_str(), &session.id).await?;
         if let Some(own) = all.into_iter().find(|one| *one.request == *cx.id) {
-            return Ok(compacted(own, session.live));
+            return Ok(compacted(own, session.live, Cost::default()));
         }
         drop(store);
         if session.archived.is_some() {
@@ -198,7 +198,9 @@ impl Agents {
         };
         self.trail.calls(cx, &who, &spent.made).await;
         let done = done?;
-        Ok(compacted(done.summary, done.successor.messages - 1))
+        let (mut usage, mut cost) = (Usage::default(), Cost::default());
+        spent.onto(&mut usage, &mut cost, self.rate);
+        Ok(compacted(done.summary, done.successor.messages - 1, cost))
     }
 
     async fn undone(&self, cx: &Cx, asked: &OneSession) -> Result<Session, SessionsError> {
@@ -239,7 +241,7 @@ impl Agents {
 }
 
 /// What became of a session, by its summary.
-fn compacted(row: SummaryRow, kept: i64) -> CompactResult {
+fn compacted(row: SummaryRow, kept: i64, cost: Cost) -> CompactResult {
     CompactResult {
         source_session_id: row.session,
         successor_session_id: row.successor.unwrap_or_default(),
@@ -250,6 +252,7 @@ fn compacted(row: SummaryRow, kept: i64) -> CompactResult {
         kept_count: kept,
         tokens_before: row.before,
         tokens_after: row.after,
+        cost,
     }
 }
 

@@ -74,7 +74,9 @@ impl Agents {
             turns,
             pasts,
             levels,
-            trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
+            trail: Arc::new(
+                Trail::below(&options.data_dir, options.trail_days).rated(options.usd_eur_rate),
+            ),
             credentials: options.credentials.clone(),
             chat: options.chat(),
             rate: options.usd_eur_rate,

@@ -13,6 +13,7 @@ use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn};
 use tg_schemas::operations::{Cost, TenantSettings, Usage};
 use tg_schemas::price::ROWS as PRICES;
 use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId, limits};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::engine::cost::{self, UNKNOWN, both};
@@ -142,14 +143,28 @@ impl<'a> Model<'a> {
         cost::of(answer.cost, &used, price.as_deref(), known.as_deref())
     }
 
-    /// A call, for the trail.
-    fn made(&self, answer: Option<&ChatCompletionResponse>, usd: Option<f64>) -> ModelCall {
-        let used = answer.and_then(|answer| answer.usage).unwrap_or_default();
+    /// A call that took so long, for the trail.
+    fn made(
+        &self,
+        answer: Result<&ChatCompletionResponse, &Error>,
+        (source, usd): (&str, Option<f64>),
+        took: Duration,
+    ) -> ModelCall {
+        let failed = answer.err().map(|error| error.code().as_str().to_owned());
+        let answer = answer.ok();
+        let reported = answer.and_then(|answer| answer.usage);
+        let used = reported.unwrap_or_default();
         let model = answer.and_then(|answer| answer.model.clone());
         ModelCall {
             surface: self.name,
             model: model.or_else(|| self.model.clone()).unwrap_or_default(),
+            backend: answer.and_then(|answer| answer.backend.clone()),
+            attempts: answer.and_then(|answer| answer.attempts),
             is_done: answer.is_some(),
+            error_code: failed,
+            estimated: reported.map(|used| used.estimated),
+            source: source.to_owned(),
+            duration_ms: i64::try_from(took.as_millis()).ok(),
             usage: Usage {
                 input: used.input,
                 output: used.output,
@@ -182,6 +197,7 @@ impl<'a> Model<'a> {
             id: Some(format!("{message}/{}/{}", self.name, self.spent.calls)),
             ..self.cx.ask_options()
         };
+        let began = Instant::now();
         let answer = self.cx.mesh.ask(&self.topic, &question, ask);
         let answer: Result<ChatCompletionResponse, Error> = answer.last().await;
         let answer = answer.and_then(|answer| match answer.error {
@@ -193,7 +209,8 @@ impl<'a> Model<'a> {
             Err(_) => (UNKNOWN, None),
         };
         self.spent.source = both(self.spent.source, source);
-        self.spent.made.push(self.made(answer.as_ref().ok(), usd));
+        let made = self.made(answer.as_ref(), (source, usd), began.elapsed());
+        self.spent.made.push(made);
         let answer = answer?;
         if let Some(used) = answer.usage {
             let usage = &mut self.spent.usage;

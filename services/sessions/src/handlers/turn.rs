@@ -130,6 +130,7 @@ impl Agents {
             session: None,
             depth: asked.caller_depth,
             parent: asked.parent_request_id.clone(),
+            stream: hearing.events.is_some(),
         };
         let took = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         let ended = done.as_ref().map_err(SessionsError::code);
@@ -234,6 +235,7 @@ impl Agents {
             opening: None,
             when_busy: asked.when_busy,
             follows: asked.follows.filter(|id| !id.is_empty()),
+            repeats: asked.repeats,
             keeps_failure: false,
             calls: usize::MAX,
             events,
@@ -248,6 +250,7 @@ impl Agents {
                 session: Some(asked.session_id.clone()),
                 depth: asked.caller_depth,
                 parent: asked.parent_request_id.clone(),
+                stream: asked.streaming,
             },
         };
         let (_, _, finished) = work.run(cx).await?;

@@ -79,6 +79,8 @@ pub(super) struct Work {
     pub(super) when_busy: WhenBusy,
     /// Id of the message that must be the newest one of the user.
     pub(super) follows: Option<String>,
+    /// Whether it has to be a turn that the same request began before.
+    pub(super) repeats: bool,
     /// Whether an agent that fails is kept as an answer.
     pub(super) keeps_failure: bool,
     /// Most calls of tools.
@@ -161,6 +163,7 @@ impl Work {
         left: CancellationToken,
         made: &mut Vec<ModelCall>,
     ) -> Result<(String, i64, Finished), SessionsError> {
+        self.came_before(cx).await?;
         let key = cx.workspace_key();
         let turns = &self.turns;
         let turn = turns.enter(key.clone(), &self.session, self.when_busy, self.who.depth);
@@ -257,6 +260,20 @@ impl Work {
         };
         let ended = told.as_ref().map_err(|code| *code);
         self.trail.turn(cx, &self.who, made, ended, took).await;
+    }
+
+    /// Refuses a request that has to be a repetition and is none: before it waits, and before it takes the place of another turn.
+    async fn came_before(&self, cx: &Cx) -> Result<(), SessionsError> {
+        if !self.repeats {
+            return Ok(());
+        }
+        let (key, request) = (cx.workspace_key(), self.request(cx));
+        let store = self.store.get().await?;
+        let begun = store.begun(key.as_str(), &self.session, &request).await?;
+        match begun {
+            Some(_) => Ok(()),
+            None => Err(SessionsError::NoRepetition),
+        }
     }
 
     /// What the turn is kept under: the request, as its client calls it, what it says and what it follows. A client that lost the

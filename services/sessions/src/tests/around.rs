@@ -52,6 +52,8 @@ pub(super) fn model(sums: &Sums) -> Model {
         Ok(Play::of(vec![ChatCompletionResponse {
             content: (**with)(&asked)?,
             model: Some(asked.model.unwrap_or_else(|| "of-flow".to_owned())),
+            backend: Some("near".to_owned()),
+            attempts: Some(2),
             usage: Some(ChatUsage {
                 input: 10,
                 output: 5,

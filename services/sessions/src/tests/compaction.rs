@@ -4,8 +4,8 @@ use serde_json::json;
 use tg_schemas::ErrorCode;
 use tg_schemas::operations::{
     CompactSession, CompactStrategy, CreateSession, DeleteSession, ExpandSummary, GetSession,
-    NewSession, OneSession, OneSummary, PutTenantConfig, SendMessage, Session, SessionLineage,
-    TenantChange, UndoCompaction, decimal,
+    NewSession, OneSession, OneSummary, Operation, PutTenantConfig, SendMessage, Session,
+    SessionLineage, TenantChange, UndoCompaction, decimal,
 };
 use tg_schemas::price::ROWS as PRICES;
 use tg_testkit::on_both_buses;
@@ -266,6 +266,23 @@ async fn line_038_a_summary_before_a_turn_counts_in_its_cost(place: Place) {
     assert_eq!(answer.usage.total, 7 + 15);
 }
 
+async fn line_038_a_summary_on_demand_has_the_headers_of_its_cost(place: Place) {
+    let world = World::start_bounded(&place, |options| options.usd_eur_rate = 0.5).await;
+    let price = json!({"input_price": 0.01, "output_price": 0.02});
+    let (config, mesh) = (&world.flow.config, &world.flow.mesh);
+    config.apply(mesh, PRICES, "of-flow", Some(&price)).await;
+    let session = filled(&world, 0, 1).await;
+    let done = world.call::<CompactSession>(&one(&session)).await.unwrap();
+    let expected = [
+        ("spass-cost-eur", "0.1"),
+        ("spass-cost-usd", "0.2"),
+        ("spass-cost-source", "table"),
+        ("spass-cost-sub-calls", "1"),
+    ];
+    let expected = expected.map(|(name, text)| (name, text.to_owned()));
+    assert_eq!(CompactSession::headers(&done), expected);
+}
+
 /// Its letters have two bytes each: they fill what the agent is sent before they fill its model.
 async fn a_session_of_other_letters_goes_on_before_it_is_cut_off(place: Place) {
     let world = World::start(&place).await;
@@ -421,6 +438,7 @@ async fn a_shortening_is_expanded_and_taken_back(place: Place) {
 on_both_buses!(
     a_session_of_other_letters_goes_on_before_it_is_cut_off,
     line_038_a_summary_before_a_turn_counts_in_its_cost,
+    line_038_a_summary_on_demand_has_the_headers_of_its_cost,
     line_019_a_session_no_longer_than_what_stays_is_not_shortened,
     line_020_the_successor_begins_with_the_summary,
     line_022_a_result_stays_with_its_call,

@@ -271,6 +271,29 @@ async fn a_message_follows_the_one_that_it_names(place: Place) {
     assert_eq!(said(&world, &session).await.len(), 6);
 }
 
+/// A message that has to be a repetition is one, or nothing happens.
+async fn a_repetition_finds_its_turn_and_begins_none(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    let again = SentMessage {
+        repeats: true,
+        ..sent(&session, "one")
+    };
+    let again = write(&again).unwrap();
+    let refused = part_of(&world, "r-1", "send-message", again.clone()).await;
+    assert_eq!(refused.failure["code"], "conflict");
+    assert!(said(&world, &session).await.is_empty());
+    let first = says(&world, &session, "r-1", "one").await;
+    says(&world, &session, "r-2", "two").await;
+    let world = world.again(&place).await;
+    let found = called(&world, "r-1", "send-message", again.clone()).await;
+    assert_eq!(found, first);
+    let refused = part_of(&world, "r-2", "send-message", again).await;
+    assert_eq!(refused.failure["code"], "conflict");
+    assert!(world.asked().is_empty());
+    assert_eq!(said(&world, &session).await.len(), 4);
+}
+
 /// A client may send one request id with all its requests.
 async fn what_is_shortened_again_is_taken_back_again(place: Place) {
     let world = World::start(&place).await;
@@ -314,6 +337,7 @@ on_both_buses!(
     line_130_what_a_client_asks_again_is_one_turn,
     line_130_a_message_that_shortened_its_session_is_one_turn,
     a_message_follows_the_one_that_it_names,
+    a_repetition_finds_its_turn_and_begins_none,
     what_a_client_asks_again_is_done_once,
     what_was_done_is_found_done,
     a_fact_is_forgotten_once,

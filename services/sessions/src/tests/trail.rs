@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 use tg_mesh::Ask;
 use tg_schemas::msg::{
-    AgentRequest, AgentResponse, AnswerCall, AnswerCost, OperationRequest, OperationResponse,
+    AgentRequest, AgentResponse, AnswerCall, AnswerCost, AuditEvent, OperationRequest,
+    OperationResponse,
 };
 use tg_schemas::operations::{
     CancelTurn, CancelledTurn, CompactSession, CreateSession, NewSession, SESSIONS, SendMessage,
@@ -13,6 +14,7 @@ use tg_schemas::operations::{
 };
 use tg_schemas::{Class, Error, ErrorCode, Reply, Topic, WorkspaceId};
 use tg_testkit::fakes::Play;
+use tg_testkit::flow::SOON;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
@@ -84,6 +86,10 @@ fn called(model: &str, nanodollars: Option<i64>, failed: bool) -> AnswerCall {
         out_token: 2,
         nanodollars,
         failed,
+        backend: "far".to_owned(),
+        attempts: Some(3),
+        source: "upstream".to_owned(),
+        duration_ms: 40,
         ..AnswerCall::default()
     }
 }
@@ -152,6 +158,14 @@ async fn line_037_a_turn_has_a_line_for_each_call_of_its_agent(place: Place) {
         };
         assert_eq!(said("model"), ["m1", "m1", "m2"]);
         assert_eq!(said("status"), ["ok", "error", "ok"]);
+        for (field, value) in [
+            ("backend", json!("far")),
+            ("attempts", json!(3)),
+            ("cost_source", json!("upstream")),
+            ("duration_ms", json!(40)),
+        ] {
+            assert_eq!(said(field), vec![value; 3], "{field}");
+        }
         assert_eq!(said("cost_usd"), [json!(0.5), json!(0.25), Value::Null]);
     }
     assert_eq!(
@@ -233,6 +247,14 @@ async fn line_037_a_summary_on_demand_is_written_down_even_where_it_failed(place
         (&"compaction".into(), &"ok".into(), &"of-flow".into())
     );
     assert_eq!(
+        (&call["backend"], &call["attempts"], &call["cost_source"]),
+        (&"near".into(), &2.into(), &"unknown".into())
+    );
+    assert_eq!(
+        (&call["usage_estimated"], call["duration_ms"].is_i64()),
+        (&false.into(), true)
+    );
+    assert_eq!(
         (&call["session_id"], &call["user_id"], &call["agent"]),
         (&session.id.as_str().into(), &"bob".into(), &"ann".into())
     );
@@ -245,8 +267,8 @@ async fn line_037_a_summary_on_demand_is_written_down_even_where_it_failed(place
     assert!(lines.len() > 3);
     for line in &lines[3..] {
         assert_eq!(
-            (&line["event"], &line["status"]),
-            (&"llm.call".into(), &"error".into())
+            (&line["event"], &line["status"], &line["error_code"]),
+            (&"llm.call".into(), &"error".into(), &"llm-error".into())
         );
     }
     // Each line has an id that no client chose.
@@ -285,7 +307,29 @@ async fn line_040_the_trail_has_nothing_of_what_was_said(place: Place) {
     }
 }
 
+/// C.15: what listens on the bus gets the fields of each line, in their order.
+async fn line_037_each_line_is_announced(place: Place) {
+    let world = World::start(&place).await;
+    let topic = Topic::system(Class::Notify, "audit-events");
+    let mut heard = world.flow.mesh.tap::<AuditEvent>(&topic).await.unwrap();
+    world.plays(|_| Play::of(vec![thrice()]));
+    let session = world.session("ann", "bob").await;
+    world.send(&session, "secret").await.unwrap();
+    let (_, lines) = trail(&world);
+    assert_eq!(lines.len(), 4);
+    for line in lines {
+        let event = tokio::time::timeout(SOON, heard.next()).await;
+        let event = event.expect("an event").expect("the bus is there");
+        let event = event.unwrap();
+        let fields: Value = serde_json::from_slice(event.payload_json.as_bytes()).unwrap();
+        assert_eq!(fields, line);
+        assert_eq!(fields["event"], *event.event_type);
+        assert_eq!((event.schema_version, &*event.producer), (1, "sessions"));
+    }
+}
+
 on_both_buses!(
+    line_037_each_line_is_announced,
     a_turn_that_was_ended_is_written_down_as_cancelled,
     line_040_the_trail_has_nothing_of_what_was_said,
     line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it,

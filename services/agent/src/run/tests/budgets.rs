@@ -117,6 +117,23 @@ async fn a_stated_reply_is_reserved_whole(place: Place) {
     assert_eq!(world.calls(), 0);
 }
 
+/// A provider that reports no tokens takes what was reserved, in tokens and in money.
+async fn a_model_without_reported_usage_uses_its_budget_up(place: Place) {
+    let config = rows();
+    config.put("agent", "budget", r#"{"tokens": 900}"#);
+    let price = r#"{"input_price": 0.001, "output_price": 0.001}"#;
+    config.put("token-cost", "scripted", price);
+    let script = (0..20).map(|_| Say::Uncounted(ADD));
+    let world = World::among(&place, script, config, Vec::new()).await;
+    stopped(&world, false, "Stopped by its budget (tokens): ").await;
+    assert_eq!(world.calls(), 1);
+    let runs = used(&world, Scope::Run).await;
+    let [models, tools, tokens, thousandths] = runs[0].1;
+    assert_eq!((models, tools, tokens), (1, 1, thousandths));
+    let likely = budget::model_call(&AgentRun::default(), None).tokens();
+    assert!((likely..=900).contains(&tokens), "{tokens}");
+}
+
 async fn tokens_for_no_call_at_all(place: Place) {
     let world = world(&place, r#"{"tokens": 5}"#, ADD).await;
     let last = stopped(&world, true, "Stopped by its budget (tokens): 0 of 5").await;
@@ -552,6 +569,7 @@ tg_testkit::on_both_buses!(
     tokens,
     a_row_that_changes_binds_the_next_run,
     a_stated_reply_is_reserved_whole,
+    a_model_without_reported_usage_uses_its_budget_up,
     tokens_for_no_call_at_all,
     money,
     calls_of_tools,

@@ -402,6 +402,8 @@ fn last(text: &str) -> PromptResponse {
         in_token: Some(100),
         out_token: Some(10),
         model: Some("scripted".into()),
+        backend: Some("near".into()),
+        attempts: Some(2),
         ..PromptResponse::default()
     }
 }

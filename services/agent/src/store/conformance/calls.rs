@@ -135,6 +135,7 @@ pub(super) async fn calls_that_are_counted_together_are_summed_up_as_one_by_one(
                 ..Amount::default()
             },
             day: "2026-11-27".into(),
+            unreported: None,
         },
     };
     let first = counted(1, "key:a", 5);

@@ -67,6 +67,7 @@ pub(super) fn took(run: &str, count: u64) -> Used {
         by: (Scope::Model, "m".into()),
         amount: tokens(count),
         day: "2026-11-27".into(),
+        unreported: None,
     }
 }
 

@@ -58,8 +58,9 @@ struct Sum {
 pub(super) struct Totals<'a>(BTreeMap<Name<'a>, Sum>);
 
 impl<'a> Totals<'a> {
-    /// Adds what a call took, for each whom it counts for.
-    pub(super) fn add(&mut self, used: &'a Used) {
+    /// Adds what counts of a call, for each whom it counts for. How large calls are follows from what was reported alone: an estimate
+    /// that raised the next reservation, which is the next estimate, would grow with each call.
+    pub(super) fn add(&mut self, used: &'a Used, amount: &Amount) {
         let account = &used.account;
         let of_account = SCOPES.into_iter().filter_map(|scope| {
             let name = account.name(scope)?;
@@ -75,7 +76,7 @@ impl<'a> Totals<'a> {
                 used.day.as_str(),
             );
             let sum = self.0.entry(name).or_default();
-            sum.amount = sum.amount.and(&used.amount);
+            sum.amount = sum.amount.and(amount);
             sum.most_tokens = sum.most_tokens.max(used.amount.tokens());
             sum.most_nanodollars = sum.most_nanodollars.max(used.amount.nanodollars);
         }

@@ -312,6 +312,7 @@ fn count<'a>(
         key,
         agent,
     } = &used.account;
+    let amount = counts(tx, call, used)?;
     let settled = tx
         .prepare_cached(
             "INSERT INTO usage_call
@@ -331,9 +332,37 @@ fn count<'a>(
             agent
         ])?;
     if settled > 0 {
-        totals.add(used);
+        totals.add(used, &amount);
     }
     Ok(())
+}
+
+/// What counts of a call: what was reported, or what is reserved for the call where nobody reported its tokens and that is more.
+fn counts(tx: &Transaction<'_>, call: &Call, used: &Used) -> Result<Amount, StorageError> {
+    let Some(price) = used.unreported else {
+        return Ok(used.amount);
+    };
+    let reserved = tx
+        .prepare_cached(
+            "SELECT in_token, out_token FROM usage_call
+             WHERE run = ?1 AND step = ?2 AND kind = ?3 AND settled = 0",
+        )?
+        .query_row(params![call.run, call.step, number(call)], |row| {
+            Ok((counted(row, 0)?, counted(row, 1)?))
+        })
+        .optional()?;
+    let Some((in_token, out_token)) = reserved else {
+        return Ok(used.amount);
+    };
+    let in_token = used.amount.in_token.max(in_token);
+    let out_token = used.amount.out_token.max(out_token);
+    let nanodollars = price.nanodollars(in_token, out_token, 0);
+    Ok(Amount {
+        in_token,
+        out_token,
+        nanodollars: used.amount.nanodollars.max(nanodollars),
+        ..used.amount
+    })
 }
 
 /// Nothing is reserved any more for calls of a run. A call that was begun and of which nobody will report what it took, as it was left
@@ -379,6 +408,7 @@ pub(super) fn release(
             by: (Scope::Model, String::new()),
             amount,
             day: clock::rfc3339_of(now_ms).chars().take(10).collect(),
+            unreported: None,
         };
         settle(tx, &call, &used, now_ms)?;
     }

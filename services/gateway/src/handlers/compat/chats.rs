@@ -248,6 +248,7 @@ async fn turn(
     };
     let caller = Caller::of(app.clone(), identity.clone(), meta.clone(), headers.clone());
     let mut caller = caller.map_err(|failure| kept::failed(&failure))?;
+    kept::goes_on(&caller, agent, wish).await?;
     if whole {
         caller = caller.bounded();
     }

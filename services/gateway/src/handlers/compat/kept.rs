@@ -6,11 +6,11 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tg_mesh::clock;
 use tg_schemas::operations::{
-    CancelTurn, CompactStrategy, CreateSession, FailureCode, NewSession, Object, SendMessage,
-    SentMessage, Session, SessionMessage,
+    CancelTurn, CompactStrategy, CreateSession, Empty, FailureCode, ListNamedAgents, NewSession,
+    Object, SendMessage, SentMessage, Session, SessionMessage,
 };
 
-use super::{of_sessions, part, told};
+use super::{of_sessions, part, refused, told};
 use crate::engine::compat::agents;
 use crate::engine::compat::dialect::Head;
 use crate::engine::compat::errors::CompatError;
@@ -19,6 +19,7 @@ use crate::engine::compat::responses::reply::Responses;
 use crate::engine::translate::Body;
 use crate::handlers::asked::Asked;
 use crate::handlers::caller::{Caller, is};
+use crate::handlers::read;
 use crate::running::Running;
 
 /// A turn whose message is kept.
@@ -29,6 +30,23 @@ pub(super) struct Begun {
     pub(super) created: Option<i64>,
     pub(super) place: Kept,
     pub(super) running: Running,
+}
+
+/// Refuses `X-On-Disconnect` where the response is kept: its turn goes on, whatever the header says.
+pub(super) async fn goes_on(caller: &Caller, agent: &str, wish: &Wish) -> Result<(), CompatError> {
+    let why = "the turn of a response that is stored goes on when its client has left";
+    let Err(error) = read::must_not_say(&caller.headers, why) else {
+        return Ok(());
+    };
+    if !wish.requires() {
+        // Agents of the workspace have no sessions: their responses are kept nowhere, and end with their clients.
+        let all = caller.ask::<ListNamedAgents>(&Empty {}).await;
+        let all = all.map_err(|failure| failed(&failure))?.agents;
+        if all.iter().all(|one| one.name != agent) {
+            return Ok(());
+        }
+    }
+    Err(refused(error))
 }
 
 /// Begins the turn that a response is to be, up to its message being kept. `None`: the response is not kept.

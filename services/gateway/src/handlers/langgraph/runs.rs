@@ -20,7 +20,7 @@ use crate::engine::langgraph::asked::{Modes, Run};
 use crate::engine::langgraph::events::Told;
 use crate::engine::langgraph::shown::{self, Status, plain};
 use crate::handlers::asked::Asked;
-use crate::handlers::caller::{Caller, replied};
+use crate::handlers::caller::{Caller, is, replied};
 
 /// Runs of a page where nobody says how many.
 const RUNS: usize = 10;
@@ -75,13 +75,13 @@ pub(crate) async fn wait(asked: Asked, Path(thread): Path<String>, body: HttpBod
             response.headers_mut().extend(place);
             return Ok(response);
         }
-        let session = place_of(&caller, &thread, &run).await?;
-        let sent = sent(&caller, &session, &run);
+        let (session, sent) = place_of(&caller, &thread, &run).await?;
         let mut running = caller.start::<SendMessage>(&sent, false).await?;
         if let Some(reading) = reading {
             running = running.holding(reading);
         }
-        replied::<SendMessage>(running).await?;
+        let replied = replied::<SendMessage>(running).await;
+        replied.map_err(|failure| of_run(failure, &sent))?;
         let messages = caller.messages(&session.id, None).await?;
         let last = shown::runs(&messages).next().map(|run| place(&thread, run));
         let mut response = caller.reply(&shown::values(&messages)).await;
@@ -268,21 +268,27 @@ async fn begins(
     run: &Run,
     reading: Option<Reading>,
 ) -> Result<(Session, Begun), Object> {
-    let session = place_of(caller, thread, run).await?;
-    let sent = sent(caller, &session, run);
+    let (session, sent) = place_of(caller, thread, run).await?;
     let mut running = caller.start::<SendMessage>(&sent, true).await?;
     if let Some(reading) = reading {
         running = running.holding(reading);
     }
-    let begun = begun(running).await?;
+    let begun = begun(running).await;
+    let begun = begun.map_err(|failure| of_run(failure, &sent))?;
     Ok((session, begun))
 }
 
-/// The thread of a run, where it goes on from its last state.
-async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, Object> {
+/// The thread of a run, and the message that is its turn. A run that does not go on from the last state has to be one that the same
+/// request began before: its own answer is among what came since.
+async fn place_of(
+    caller: &Caller,
+    thread: &str,
+    run: &Run,
+) -> Result<(Session, SentMessage), Object> {
     let session = thread_of(caller, thread, run).await?;
+    let sent = sent(caller, &session, run);
     let Some(head) = &run.head else {
-        return Ok(session);
+        return Ok((session, sent));
     };
     let which = WhichMessages {
         session_id: session.id.clone(),
@@ -291,13 +297,25 @@ async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, O
         ..WhichMessages::default()
     };
     let newest = caller.ask::<ListMessages>(&which).await?.messages;
-    match is_head(&newest, head) {
-        true => Ok(session),
-        false => {
-            let reason = "must be the last one of the thread: runs go on from no earlier state";
-            Err(unfit(Failure::invalid("checkpoint", reason)))
-        }
+    let sent = match is_head(&newest, head) {
+        true => sent,
+        false => SentMessage {
+            repeats: true,
+            // It takes the place of no other run.
+            when_busy: WhenBusy::Queue,
+            ..sent
+        },
+    };
+    Ok((session, sent))
+}
+
+/// Why a run failed. One that had to be a repetition and was none goes on from an earlier state.
+fn of_run(failure: Object, sent: &SentMessage) -> Object {
+    if !sent.repeats || !is(&failure, FailureCode::Conflict) {
+        return failure;
     }
+    let reason = "must be the last one of the thread: runs go on from no earlier state";
+    unfit(Failure::invalid("checkpoint", reason))
 }
 
 /// Whether no later state than that of a message is among these. Runs that failed or were ended left none, and neither does what is
