@@ -43,7 +43,8 @@ def main(broker, workspace, flow):
     exchange = f"nt.request.{NAME}:{workspace}:{flow}"
     queue = f"{exchange}.{NAME}"
     channel.exchange_declare(exchange, "fanout")
-    channel.queue_declare(queue, auto_delete=True)
+    # RabbitMQ refuses queues that are neither durable nor exclusive since 4.3.
+    channel.queue_declare(queue, durable=True, auto_delete=True, arguments={"x-expires": 10_000})
     channel.queue_bind(queue, exchange, queue)
     inbox = channel.queue_declare("", exclusive=True).method.queue
 

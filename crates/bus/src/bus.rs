@@ -299,7 +299,7 @@ impl From<BusError> for Error {
 
 /// A message bus. Every method may be called concurrently; `Down` is returned at once while not connected.
 ///
-/// Queues by class: `flow` durable, records persistent, acknowledged; `request` transient, taken without
+/// Queues by class: `flow` durable, records persistent, acknowledged; `request` with transient messages, taken without
 /// acknowledgement, auto-deleted with the last consumer where questions come back; `response` and `notify` a private
 /// queue per consumer; an inbox one named queue per process that survives a reconnect.
 #[async_trait]

@@ -28,6 +28,9 @@ pub struct WireRules {
     /// The queue of a question vanishes with its last consumer, so that the question comes back at once; else it waits
     /// there for a server.
     pub questions_come_back: bool,
+    /// Only processes of ours declare queues of questions, so these may have properties of our own. Foreign processors declare
+    /// theirs neither durable nor exclusive, and without arguments.
+    pub own_question_queues: bool,
     /// The exchanges of questions, answers and notices outlive the broker, as those of records do.
     pub exchanges_last: bool,
     /// Each inbox has a queue that lives exactly as long as its process's connection.
@@ -55,6 +58,7 @@ static NATIVE: WireRules = WireRules {
     records: ContentType::Avro,
     framed: true,
     questions_come_back: true,
+    own_question_queues: true,
     exchanges_last: false,
     deaths_show: true,
     heartbeat: 15,
@@ -72,6 +76,7 @@ static INTEROP: WireRules = WireRules {
     records: ContentType::Json,
     framed: false,
     questions_come_back: false,
+    own_question_queues: false,
     exchanges_last: true,
     deaths_show: false,
     heartbeat: 60,

@@ -17,8 +17,8 @@ const BROKER: &str = "threadgraph-broker";
 /// The label of a node that says in which zone it is.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// What a broker is configured with, as since 4.3 it refuses queues that are neither durable nor one connection's: those in which
-/// questions wait are such.
+/// What a cluster of brokers is configured with, as RabbitMQ refuses queues that are neither durable nor exclusive since 4.3. With records
+/// in quorum queues, questions and inboxes have such queues, because those move to another node.
 pub const PERMITS: &str = "deprecated_features.permit.transient_nonexcl_queues = true";
 
 /// Patches of `standard`: records in quorum queues, workers over zones.

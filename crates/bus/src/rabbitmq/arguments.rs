@@ -1,6 +1,7 @@
 //! The arguments of what is declared on the broker. Foreign processors declare the same queues and exchanges without
-//! any, and the broker refuses a second declaration that differs; so only queues of one process have arguments. Quorum
-//! queues are the exception, which a setting asks for: no foreign processor can declare them.
+//! any, and the broker refuses a second declaration that differs; so only queues of one process have arguments. There are two
+//! exceptions: quorum queues, which a setting asks for and no foreign processor can declare, and queues of questions where all
+//! processors are ours.
 
 use lapin::types::{AMQPValue, FieldTable};
 
@@ -8,6 +9,9 @@ use super::options::RecordQueues;
 
 /// An inbox outlives its process by this, so that answers survive a reconnect.
 const INBOX_EXPIRES_MS: i32 = 60_000;
+/// A durable queue of questions outlives its server by this if the broker stops with it, or if the server ends before it
+/// consumes. Longer than a server takes from declaring to consuming; a question may wait in vain for so long.
+const QUESTIONS_EXPIRE_MS: i32 = 10_000;
 
 /// What is shared has none.
 pub(super) fn none() -> FieldTable {
@@ -26,6 +30,11 @@ pub(super) fn records(queues: RecordQueues) -> FieldTable {
             arguments
         }
     }
+}
+
+/// A durable queue of questions that nobody consumes goes by itself.
+pub(super) fn questions() -> FieldTable {
+    one("x-expires", QUESTIONS_EXPIRE_MS)
 }
 
 /// An inbox goes some time after its process.

@@ -173,9 +173,9 @@ async fn declare_bound(
         _ => return Err(AmqpError::Refused),
     };
     let name = queue.clone();
-    session
+    let lasts = lasts(topic.class(), rules);
+    let declared = session
         .apart(async |channel| {
-            let lasts = lasts(topic.class(), rules);
             // Sent in one go; the broker answers in order.
             futures::try_join!(
                 exchange(channel, &source_name, lasts),
@@ -184,9 +184,40 @@ async fn declare_bound(
             )?;
             Ok(())
         })
-        .await?;
+        .await;
+    match declared {
+        Err(AmqpError::Refused) if class == Class::Request => {
+            join(session, &source_name, lasts, &name).await?;
+        }
+        declared => declared?,
+    }
     session.remember(&source);
     Ok(queue)
+}
+
+/// Binds a queue of questions as it is: a process of another release declared it with other properties, and consumes it. Once
+/// nobody does, the broker deletes it, and the next process declares it anew.
+async fn join(
+    session: &Session,
+    source: &ShortString,
+    lasts: bool,
+    queue: &ShortString,
+) -> Result<(), AmqpError> {
+    session
+        .apart(async |channel| {
+            futures::try_join!(
+                exchange(channel, source, lasts),
+                passive(channel, queue.clone()),
+                bind(channel, queue.clone(), source.clone()),
+            )?;
+            Ok(())
+        })
+        .await?;
+    tracing::info!(
+        %queue,
+        "questions are taken from a queue that another process has declared with other properties"
+    );
+    Ok(())
 }
 
 /// Binds an inbox, or its liveness queue, to the exchange of inboxes by its own name.
@@ -393,7 +424,7 @@ pub(super) async fn take(
     }
 }
 
-fn queue_options(class: Class, rules: &WireRules) -> QueueDeclareOptions {
+fn queue_options(class: Class, rules: &WireRules, queues: RecordQueues) -> QueueDeclareOptions {
     let plain = QueueDeclareOptions::default();
     match class {
         Class::Flow => QueueDeclareOptions {
@@ -401,6 +432,7 @@ fn queue_options(class: Class, rules: &WireRules) -> QueueDeclareOptions {
             ..plain
         },
         Class::Request => QueueDeclareOptions {
+            durable: questions_last(rules, queues),
             auto_delete: rules.questions_come_back,
             ..plain
         },
@@ -410,6 +442,12 @@ fn queue_options(class: Class, rules: &WireRules) -> QueueDeclareOptions {
             ..plain
         },
     }
+}
+
+/// Whether queues of questions are durable: RabbitMQ 4.3 refuses those that are neither durable nor exclusive. Where nodes of a
+/// cluster may fail they are not: a durable queue of a node that is away cannot be declared at another one.
+fn questions_last(rules: &WireRules, queues: RecordQueues) -> bool {
+    rules.own_question_queues && queues == RecordQueues::Classic
 }
 
 /// Whether an exchange outlives the broker. Questions, answers and notices do not, and whoever takes them declares
@@ -436,13 +474,15 @@ async fn declare_queue(
     class: Class,
     name: &ShortString,
 ) -> lapin::Result<()> {
-    let options = queue_options(class, rules);
+    let options = queue_options(class, rules, session.queues);
     let table = match class {
         Class::Flow => arguments::records(session.queues),
+        Class::Request if options.durable => arguments::questions(),
         Class::Request | Class::Response | Class::Notify => arguments::none(),
     };
     let declared = channel.queue_declare(name.clone(), options, table).await;
-    if let Err(error) = &declared
+    if class == Class::Flow
+        && let Err(error) = &declared
         && let ErrorKind::ProtocolError(error) = error.kind()
         && error.get_id() == OTHER
     {

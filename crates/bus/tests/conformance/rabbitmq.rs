@@ -119,6 +119,8 @@ async fn outages_are_bridged() {
     outages::an_alarm_blocks_publishers_only(&node, inside).await;
     eprintln!("what was confirmed is delivered");
     outages::what_was_confirmed_is_delivered(&mut node).await;
+    eprintln!("a queue of questions whose server died goes");
+    outages::a_queue_of_questions_whose_server_died_goes(&mut node).await;
     eprintln!("down is said while the node is down");
     outages::down_is_said_while_the_node_is_down(&mut node).await;
 }
@@ -142,6 +144,8 @@ async fn interop_declares_what_foreign_processors_declare() {
         );
         ears.push(native.listen(&sub(topic, "p"), 1).await);
     }
+    let (sink, _answers) = collector();
+    let _inbox = native.open_inbox("nt.inbox.test.1", sink).await.unwrap();
     let mut exchanges = node.exchanges().await.unwrap();
     exchanges.sort_by(|a, b| a.name.cmp(&b.name));
     let names: Vec<_> = exchanges.iter().map(|e| e.name.as_str()).collect();
@@ -169,8 +173,9 @@ async fn interop_declares_what_foreign_processors_declare() {
         );
     }
     let queues = node.queues().await.unwrap();
+    let find = |name: &str| queues.iter().find(|queue| queue.name == name).unwrap();
     let flags = |name: &str| {
-        let queue = queues.iter().find(|queue| queue.name == name).unwrap();
+        let queue = find(name);
         assert_eq!(queue.arguments.as_array().map(Vec::len), Some(0), "{name}");
         (queue.durable, queue.exclusive, queue.auto_delete)
     };
@@ -182,9 +187,20 @@ async fn interop_declares_what_foreign_processors_declare() {
         flags("tg.request.agent:default:default.p--default--default--input"),
         (false, false, false)
     );
+    // Newer brokers refuse queues that are neither durable nor exclusive. Among foreign processors only the permission of such queues
+    // helps; among ours they are durable, and go by themselves.
+    let ours = find("nt.request.agent:default:default.p");
     assert_eq!(
-        flags("nt.request.agent:default:default.p"),
-        (false, false, true)
+        (ours.durable, ours.exclusive, ours.auto_delete),
+        (true, false, true)
+    );
+    let arguments = ours.arguments.to_string();
+    assert!(arguments.contains("x-expires"), "{arguments}");
+    let refused = queues.iter().filter(|one| !one.durable && !one.exclusive);
+    let refused: Vec<_> = refused.map(|one| one.name.as_str()).collect();
+    assert_eq!(
+        refused,
+        ["tg.request.agent:default:default.p--default--default--input"]
     );
     let private: Vec<_> = queues
         .iter()
@@ -262,10 +278,37 @@ async fn a_vanished_topic_harms_nobody() {
     assert_eq!(*bus.link().borrow(), Link::Up { generation: 1 });
 }
 
-/// A broker node that goes away takes its temporary queues along; their consumers declare them again. A
-/// record queue that was deleted stays deleted.
+/// Processes of an earlier release declare queues of questions as neither durable nor with arguments. Those that are set up for a
+/// cluster still do. Whoever comes second shares the queue as it is. When nobody consumes it any more it goes, and is declared anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_vanished_queue_comes_back_unless_it_was_durable() {
+async fn releases_share_the_queue_of_a_question() {
+    let host = VirtualHost::new().await.unwrap();
+    let transient: Arc<dyn Bus> = Arc::new(connect_quorum(&host.url()).await);
+    let durable: Arc<dyn Bus> = Arc::new(connect(&host.url(), Mode::Native).await);
+    for (first, second) in [(&transient, &durable), (&durable, &transient)] {
+        let topic = topic(Class::Request);
+        let server = sub(&topic, "server");
+        let one = first.listen(&server, 1).await;
+        let mut other = second.listen(&server, 1).await;
+        let shared = second.queue_state(&server).await.unwrap().unwrap();
+        assert_eq!(shared.consumers, 2);
+        one.stop().await;
+        first.send(&topic, "for the other").await;
+        assert_eq!(other.texts(1).await, ["for the other"]);
+        other.stop().await;
+        let target = Target::Topic(topic.clone());
+        until(async || first.say(&target, "late").await == Ok(Routed::Unroutable)).await;
+        let mut anew = second.listen(&server, 1).await;
+        first.send(&topic, "anew").await;
+        assert_eq!(anew.texts(1).await, ["anew"]);
+        anew.stop().await;
+    }
+}
+
+/// A queue of questions that is deleted behind our back is declared again by its consumers. A record queue that was deleted stays
+/// deleted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vanished_queue_comes_back_unless_it_kept_records() {
     let world = World::rabbit(Mode::Native).await;
     let bus = world.connect().await;
     let other = world.connect().await;

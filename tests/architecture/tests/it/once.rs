@@ -7,7 +7,7 @@ use tg_architecture_tests::words::{Exception, Rule};
 /// The rules, each with the places where it does not hold and why.
 const RULES: &[Rule] = &[
     Rule {
-        says: "arguments of queues and exchanges stand in crates/bus/src/rabbitmq/arguments.rs: what is shared has none, unless a setting asks",
+        says: "arguments of queues and exchanges stand in crates/bus/src/rabbitmq/arguments.rs: what foreign processors share has none",
         words: &["FieldTable", "AMQPValue", "FieldArray"],
         within: &[],
         strings: false,

@@ -334,6 +334,26 @@ pub(super) async fn what_was_confirmed_is_delivered(node: &mut RabbitNode) {
     reader.close().await;
 }
 
+/// The broker is killed with the server, so nobody has deleted the queue, which is durable: it goes by itself, and no question waits
+/// in it for long.
+pub(super) async fn a_queue_of_questions_whose_server_died_goes(node: &mut RabbitNode) {
+    let server: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
+    let topic = topic(Class::Request);
+    let served = sub(&topic, "server");
+    let ear = server.listen(&served, 1).await;
+    node.kill9().await.unwrap();
+    ear.stop().await;
+    within(server.close()).await;
+    node.restart().await.unwrap();
+    let asker: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
+    // A look at the queue would count as use, a message to it does not.
+    let queue = Target::Subscription(served);
+    until(async || asker.say(&queue, "in vain").await == Ok(Routed::Unroutable)).await;
+    let target = Target::Topic(topic);
+    assert_eq!(asker.say(&target, "x").await, Ok(Routed::Unroutable));
+    within(asker.close()).await;
+}
+
 pub(super) async fn down_is_said_while_the_node_is_down(node: &mut RabbitNode) {
     let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
     let topic = topic(Class::Flow);
