@@ -42,6 +42,13 @@ tell(
     await row(TITLE).getByText("in second").waitFor();
     told.second = { documents: await row(TITLE).count(), runs: await row(TITLE).locator(".run").count() };
 
+    // Two equal files at once, so large that they go in parts.
+    const twin = Buffer.from(`# Twins\n\nOne of two.\n${"\n".repeat(2 << 20)}`).toString("base64");
+    await drop(page, ["twins.md", "copy.md"].map((name) => ({ name, content: twin })));
+    await sent.filter({ hasText: "Twins" }).getByText("already there", { exact: true }).waitFor();
+    await row("Twins").first().waitFor();
+    told.twins = await row("Twins").count();
+
     await press("Delete Notes");
     told.question = await dialog.getByRole("heading").innerText();
     await dialog.getByRole("button", { name: "Close" }).click();

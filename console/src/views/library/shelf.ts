@@ -125,10 +125,10 @@ export const remove = async (document: string): Promise<void> => {
   if (now) shelf.value = { ...now, documents: now.documents.filter((one) => text(one, "id") !== document) };
 };
 
-/** A document that was added here, with the processing that was begun. */
-export const added = (document: string, run: string): void => {
+/** A document that was added here, with the processing that was begun. Ends once it is listed. */
+export const added = (document: string, run: string): Promise<void> => {
   own.set(document, run);
-  void fetched(document, run);
+  return fetched(document, run);
 };
 
 /** Asks for one document. If that fails, the next look at everything does it. */

@@ -28,6 +28,9 @@ const LARGEST = 256 << 20;
 /** Files under way at a time. */
 const AT_ONCE = 2;
 
+/** Large files on their way, by their hash: the document, empty if that failed. The library itself knows equal small files. */
+const sending = new Map<string, Promise<string>>();
+
 let next = 1;
 let under = 0;
 const waiting: [Upload, File, Promise<void>, Place][] = [];
@@ -77,13 +80,20 @@ const put = async (number: number, file: File, listed: Promise<void>, into: Plac
   change(number, { about: `“${title}”, ${kindName(kind)}`, state: "sending" });
   const hash = await digest(read);
   await listed;
-  const held = hash && holding(hash);
+  const held = hash && (holding(hash) ?? (await sending.get(hash)));
   if (held) return found(number, held, into);
   const document: Json = { kind, title, comments: file.name, time: Math.floor(Date.now() / 1000), tags: [] };
-  const put = content.length < WHOLE ? whole(document, content, into) : parts(number, document, content, into);
-  const [id, run] = await put;
-  change(number, { state: "done", sent: content.length, document: id });
-  added(id, run);
+  const large = content.length >= WHOLE;
+  const put = large ? parts(number, document, content, into) : whole(document, content, into);
+  if (hash && large) sending.set(hash, put.then(([id]) => id, () => ""));
+  try {
+    const [id, run] = await put;
+    change(number, { state: "done", sent: content.length, document: id });
+    void added(id, run).finally(() => sending.delete(hash));
+  } catch (why) {
+    sending.delete(hash);
+    throw why;
+  }
 };
 
 /** The library has this content: it is processed where it was not yet. */
@@ -91,7 +101,7 @@ const found = async (number: number, id: string, into: Place): Promise<void> => 
   const known = current(id, into);
   const run = known ?? (await process(id, into));
   change(number, { state: known ? "there" : "done", document: id });
-  added(id, run);
+  void added(id, run);
 };
 
 /** The SHA-256 in hexadecimal digits. Browsers compute it on secure pages only; elsewhere it is empty. */

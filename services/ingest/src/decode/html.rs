@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use encoding_rs::Encoding;
 use htmd::element_handler::{HandlerResult, Handlers};
 use htmd::options::Options;
 use htmd::{Element, HtmlToMarkdown};
@@ -15,7 +16,15 @@ use super::raised::{is_base, is_exponent};
 use super::{page, table};
 
 pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
-    let (text, _) = leniently(input, charset::of_html(input));
+    decode_as(input, None)
+}
+
+/// The same of a page whose charset was said beside it.
+pub(super) fn decode_as(
+    input: &[u8],
+    said: Option<&'static Encoding>,
+) -> Result<String, DecodeError> {
+    let (text, _) = leniently(input, said.or_else(|| charset::of_html(input)));
     let tree = page::parse(&text).ok_or(DecodeError::Damaged)?;
     let _taken = main_content::keep(&tree);
     let converter = HtmlToMarkdown::builder()

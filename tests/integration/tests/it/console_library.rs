@@ -146,6 +146,7 @@ async fn kept(bus: Bus) -> Result<()> {
         seen["second"] == json!({"documents": 1, "runs": 2}),
         "{seen}"
     );
+    ensure!(seen["twins"] == 1, "{seen}");
     ensure!(
         seen["question"] == "Delete “Notes”?" && seen["kept"] == 1,
         "{seen}"

@@ -8,7 +8,8 @@ use quick_xml::events::{BytesStart, Event};
 use tg_document::text::tidy;
 
 use super::formula::Formula;
-use super::package::attribute;
+use super::numbering::{Listed, Numbering};
+use super::package::{attribute, is_on};
 use super::styles::{Styles, of_outline};
 use super::symbols::sign;
 use crate::decode::frames::DecodeError;
@@ -25,9 +26,18 @@ const LABEL: usize = 100;
 /// Notes by their kind (`f` or `e`) and id. Each is told once, where it is referred to first.
 pub(super) type Notes = HashMap<(u8, String), String>;
 
+/// Texts of parts in other formats, by the ids by which the main part refers to them.
+pub(super) type Chunks = HashMap<String, String>;
+
 /// The text of the main part.
-pub(super) fn text_of(xml: &[u8], styles: &Styles, notes: Notes) -> Result<String, DecodeError> {
+pub(super) fn text_of(
+    xml: &[u8],
+    styles: &Styles,
+    numbering: Numbering,
+    (notes, chunks): (Notes, Chunks),
+) -> Result<String, DecodeError> {
     let mut body = Body::new(styles, notes);
+    (body.numbering, body.chunks) = (numbering, chunks);
     body.walk(xml)?;
     body.flush();
     Ok(tidy(&body.here.text))
@@ -51,6 +61,10 @@ struct Here {
     heading: usize,
     /// The paragraph goes on in the next: the mark at its end was taken out.
     joins: bool,
+    /// The style of the paragraph hides its text.
+    hides: bool,
+    /// The number of the paragraph, until its text begins.
+    label: Option<String>,
 }
 
 /// How a cell stands to the one above it.
@@ -79,14 +93,20 @@ struct Cell {
 struct Look {
     /// A run is open.
     within: bool,
-    /// Word does not show it.
-    hidden: bool,
+    /// Word does not show it, or does whatever the styles say.
+    hidden: Option<bool>,
+    /// The style of the run hides it.
+    styled: bool,
     raised: bool,
 }
 
 struct Body<'a> {
     styles: &'a Styles,
     notes: Notes,
+    numbering: Numbering,
+    listed: Listed,
+    /// Parts in other formats that were not referred to yet.
+    chunks: Chunks,
     /// Notes that were read, of a part that holds such.
     read: Notes,
     note: Option<(u8, String)>,
@@ -128,6 +148,9 @@ impl<'a> Body<'a> {
         Self {
             styles,
             notes,
+            numbering: Numbering::default(),
+            listed: Listed::default(),
+            chunks: Chunks::default(),
             read: Notes::default(),
             note: None,
             told: 0,
@@ -196,7 +219,9 @@ impl<'a> Body<'a> {
 
     /// Adds text to the paragraph.
     fn put(&mut self, text: &str) {
-        if text.is_empty() || self.look.hidden {
+        // Of two styles that hide a text, the one takes back what the other does.
+        let by_styles = self.look.styled != self.here.hides;
+        if text.is_empty() || self.look.hidden.unwrap_or(by_styles) {
             return;
         }
         let heading = std::mem::take(&mut self.here.heading);
@@ -205,8 +230,17 @@ impl<'a> Body<'a> {
             self.here.text.push_str(&"#".repeat(heading));
             self.here.text.push(' ');
         }
+        self.label();
         self.here.text.push_str(text);
         self.letters += text.chars().filter(|one| !one.is_whitespace()).count() as u64;
+    }
+
+    /// Adds the number of a paragraph whose text begins.
+    fn label(&mut self) {
+        if let Some(label) = self.here.label.take() {
+            self.here.text.push_str(&label);
+            self.here.text.push(' ');
+        }
     }
 
     fn open(&mut self, tag: &BytesStart<'_>) {
@@ -218,10 +252,16 @@ impl<'a> Body<'a> {
         match name.as_ref() {
             b"pPr" => self.of_paragraph = true,
             b"trPr" => self.of_row = true,
-            b"pStyle" if self.of_paragraph && self.tables == 0 => {
+            b"pStyle" if self.of_paragraph => {
                 let style = attribute(tag, b"val").unwrap_or_default();
-                self.here.heading = self.styles.level(&style);
+                self.here.hides = self.styles.hides(&style);
+                if self.tables == 0 {
+                    self.here.heading = self.styles.level(&style);
+                }
+                self.listed.style = style;
             }
+            b"numId" if self.of_paragraph => self.listed.list = attribute(tag, b"val"),
+            b"ilvl" if self.of_paragraph => self.listed.level = Some(number(tag)),
             b"outlineLvl" if self.of_paragraph && self.tables == 0 => {
                 let level = attribute(tag, b"val").and_then(|level| level.trim().parse().ok());
                 self.here.heading = level.map_or(0, of_outline);
@@ -249,6 +289,7 @@ impl<'a> Body<'a> {
             b"txbxContent" => self.around.push(std::mem::take(&mut self.here)),
             b"footnote" | b"endnote" => self.begin_note(tag, name.as_ref()[0]),
             b"footnoteReference" | b"endnoteReference" => self.refer(tag, name.as_ref()[0]),
+            b"altChunk" => self.take_in(tag),
             b"t" => self.in_text = true,
             // Indented it would be no heading.
             b"tab" if self.here.heading > 0 => {}
@@ -311,8 +352,10 @@ impl<'a> Body<'a> {
                 };
             }
             b"vanish" if self.look.within && !self.of_paragraph => {
-                self.look.hidden =
-                    value().is_none_or(|said| !matches!(&*said, "0" | "false" | "off"));
+                self.look.hidden = Some(is_on(tag));
+            }
+            b"rStyle" if self.look.within && !self.of_paragraph => {
+                self.look.styled = self.styles.hides(&value().unwrap_or_default());
             }
             b"vertAlign" if self.look.within && !self.of_paragraph => {
                 self.look.raised = value().is_some_and(|said| said == "superscript");
@@ -327,7 +370,10 @@ impl<'a> Body<'a> {
                 }
             }
             // The letters of one that is a heading stay as they are: its text has not begun.
-            b"oMath" if self.here.heading == 0 => self.formula = Some(Formula::default()),
+            b"oMath" if self.here.heading == 0 => {
+                self.label();
+                self.formula = Some(Formula::default());
+            }
             _ => {}
         }
     }
@@ -348,7 +394,10 @@ impl<'a> Body<'a> {
         }
         match name {
             b"r" => self.look = Look::default(),
-            b"pPr" => self.of_paragraph = false,
+            b"pPr" => {
+                self.of_paragraph = false;
+                self.count();
+            }
             b"trPr" => self.of_row = false,
             b"t" => self.in_text = false,
             b"p" => self.end_paragraph(),
@@ -370,8 +419,28 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// The properties of a paragraph are complete: it has the next number of its list.
+    fn count(&mut self) {
+        let Listed { style, list, level } = std::mem::take(&mut self.listed);
+        let text = &self.here.text;
+        let begins = self.tables > 0 || text.is_empty() || text.ends_with('\n');
+        // Of paragraphs whose marks were taken out the last one counts, and in the middle of a text there is no number.
+        if self.here.joins {
+            return;
+        }
+        let (of_style, style_level) = self.styles.list(&style);
+        let Some(list) = list.as_deref().or(of_style) else {
+            return;
+        };
+        let level = level.or(style_level).unwrap_or(0);
+        let label = self.numbering.next(list, level);
+        self.here.label = label.filter(|_| begins);
+    }
+
     fn end_paragraph(&mut self) {
         let joins = std::mem::take(&mut self.here.joins);
+        self.here.hides = false;
+        self.here.label = None;
         if self.tables > 0 {
             self.here.text.push(' ');
         } else if !joins {
@@ -481,6 +550,25 @@ impl<'a> Body<'a> {
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
             let lines = lines.into_iter().filter(|line| !line.is_empty());
             self.read.insert(note, lines.collect::<Vec<_>>().join(" "));
+        }
+    }
+
+    /// Puts a part in another format here, once: between paragraphs, or as a line of the cell.
+    fn take_in(&mut self, tag: &BytesStart<'_>) {
+        let id = attribute(tag, b"id").unwrap_or_default();
+        let Some(chunk) = self.chunks.remove(&id) else {
+            return;
+        };
+        match self.tables > 0 {
+            true => {
+                let words: Vec<&str> = chunk.split_whitespace().collect();
+                self.say(&words.join(" "));
+                self.here.text.push(' ');
+            }
+            false => {
+                self.put(&chunk);
+                self.here.text.push_str("\n\n");
+            }
         }
     }
 

@@ -1,21 +1,34 @@
 //! The text of a Word document as Markdown: paragraphs, headings, tables, text boxes and notes, as they stand once all
-//! tracked changes are accepted. Pictures, comments, headers and footers are left out. No part of the package is read
-//! beyond its limit.
+//! tracked changes are accepted. Parts in other formats stand in their place, and the numbers of lists before their
+//! paragraphs. Pictures, comments, headers and footers are left out. No part of the package is read beyond its limit.
+
+use tg_document::text::leniently;
 
 use super::frames::DecodeError;
+use super::html;
 use super::limits::Limits;
 
 mod body;
 mod formula;
+mod message;
+mod numbering;
 mod package;
 mod styles;
 mod symbols;
 
-use body::Notes;
+use body::{Chunks, Notes};
+use numbering::Numbering;
 use package::Package;
 use styles::Styles;
 
+/// Documents within documents that are read.
+const DEEPEST: usize = 4;
+
 pub(super) fn decode(input: &[u8], limits: &Limits) -> Result<String, DecodeError> {
+    within(input, limits, 0)
+}
+
+fn within(input: &[u8], limits: &Limits, depth: usize) -> Result<String, DecodeError> {
     let mut package = Package::open(input, limits.text_bytes)?;
     let main = package.main()?;
     let links = package.links(&main)?;
@@ -26,6 +39,13 @@ pub(super) fn decode(input: &[u8], limits: &Limits) -> Result<String, DecodeErro
     {
         styles = Styles::read(&xml)?;
     }
+    let mut numbering = Numbering::default();
+    // Without its numbers a text can still be read.
+    if let Some(part) = links.get("numbering")
+        && let Ok(Some(xml)) = package.part(part)
+    {
+        numbering = Numbering::read(&xml);
+    }
     let mut notes = Notes::default();
     for kind in ["footnotes", "endnotes"] {
         if let Some(part) = links.get(kind)
@@ -34,7 +54,52 @@ pub(super) fn decode(input: &[u8], limits: &Limits) -> Result<String, DecodeErro
             body::notes_of(&xml, &styles, &mut notes)?;
         }
     }
-    body::text_of(&xml, &styles, notes)
+    let chunks = chunks(&mut package, &main, limits, depth)?;
+    body::text_of(&xml, &styles, numbering, (notes, chunks))
+}
+
+/// The texts of the parts in other formats (`w:altChunk`). One that cannot be read is left out.
+fn chunks(
+    package: &mut Package<'_>,
+    main: &str,
+    limits: &Limits,
+    depth: usize,
+) -> Result<Chunks, DecodeError> {
+    let mut chunks = Chunks::new();
+    let mut room = limits.text_bytes;
+    for (id, name) in package.chunks(main)? {
+        let Some(part) = package.part(&name)? else {
+            continue;
+        };
+        if let Some(text) = chunk(&part, &name, limits, depth) {
+            // Many may lead to one part.
+            room = room
+                .checked_sub(text.len() as u64)
+                .ok_or(DecodeError::TooLarge)?;
+            chunks.insert(id, text);
+        }
+    }
+    Ok(chunks)
+}
+
+/// The text of a part, by its content: Word, a page alone or in a message, or plain text by its name.
+fn chunk(part: &[u8], name: &str, limits: &Limits, depth: usize) -> Option<String> {
+    let is_text = name.to_ascii_lowercase().ends_with(".txt");
+    if part.starts_with(b"PK\x03\x04") {
+        return (depth < DEEPEST)
+            .then(|| within(part, limits, depth + 1).ok())
+            .flatten();
+    }
+    if part.starts_with(b"{\\rtf") {
+        return None;
+    }
+    if is_text {
+        return Some(leniently(part, None).0);
+    }
+    match message::page(part) {
+        Some((page, charset)) => html::decode_as(&page, charset).ok(),
+        None => html::decode(part).ok(),
+    }
 }
 
 #[cfg(test)]

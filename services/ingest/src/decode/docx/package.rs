@@ -22,6 +22,14 @@ pub(super) struct Package<'a> {
     most: u64,
 }
 
+/// A relationship of one part to another in the package.
+struct Link {
+    id: String,
+    /// The last word of its type.
+    kind: String,
+    target: String,
+}
+
 impl<'a> Package<'a> {
     pub(super) fn open(input: &'a [u8], most: u64) -> Result<Self, DecodeError> {
         let archive = ZipArchive::new(Cursor::new(input)).map_err(of_zip)?;
@@ -38,33 +46,61 @@ impl<'a> Package<'a> {
     /// The parts that a part refers to, by the last word of the relationship's type. Of several the first counts.
     /// The empty name is the package itself.
     pub(super) fn links(&mut self, part: &str) -> Result<HashMap<String, String>, DecodeError> {
+        let mut links = HashMap::new();
+        self.each_link(part, |link| {
+            links.entry(link.kind).or_insert(link.target);
+            links.len() < LINKS
+        })?;
+        Ok(links)
+    }
+
+    /// The parts in other formats that stand in a part, by the ids of their relationships.
+    pub(super) fn chunks(&mut self, part: &str) -> Result<Vec<(String, String)>, DecodeError> {
+        let mut chunks = Vec::new();
+        self.each_link(part, |link| {
+            if link.kind == "aFChunk" {
+                chunks.push((link.id, link.target));
+            }
+            chunks.len() < LINKS
+        })?;
+        Ok(chunks)
+    }
+
+    /// Hands over the relationships of a part to others in the package, for as long as more are wanted.
+    fn each_link(
+        &mut self,
+        part: &str,
+        mut take: impl FnMut(Link) -> bool,
+    ) -> Result<(), DecodeError> {
         let (folder, name) = part.rsplit_once('/').unwrap_or(("", part));
         let slash = if folder.is_empty() { "" } else { "/" };
-        let mut links = HashMap::new();
         let Some(xml) = self.part(&format!("{folder}{slash}_rels/{name}.rels"))? else {
-            return Ok(links);
+            return Ok(());
         };
         let mut reader = Reader::from_reader(xml.as_slice());
-        while links.len() < LINKS {
-            // A broken list of relationships is as none: the usual names hold.
-            let Ok(event) = reader.read_event() else {
-                break;
-            };
+        // A broken list of relationships ends where it breaks: the usual names hold.
+        while let Ok(event) = reader.read_event() {
             match event {
                 Event::Start(tag) | Event::Empty(tag) => {
                     let inside = attribute(&tag, b"TargetMode").as_deref() != Some("External");
                     if let (true, Some(kind), Some(target)) =
                         (inside, attribute(&tag, b"Type"), attribute(&tag, b"Target"))
                     {
-                        let kind = kind.rsplit('/').next().unwrap_or_default().to_owned();
-                        links.entry(kind).or_insert_with(|| within(folder, &target));
+                        let link = Link {
+                            id: attribute(&tag, b"Id").unwrap_or_default(),
+                            kind: kind.rsplit('/').next().unwrap_or_default().to_owned(),
+                            target: within(folder, &target),
+                        };
+                        if !take(link) {
+                            break;
+                        }
                     }
                 }
                 Event::Eof => break,
                 _ => {}
             }
         }
-        Ok(links)
+        Ok(())
     }
 
     /// A part; `None` if there is none of that name.
@@ -134,4 +170,9 @@ pub(super) fn attribute(tag: &BytesStart<'_>, name: &[u8]) -> Option<String> {
         .find(|attribute| attribute.key.local_name().as_ref() == name)?;
     let value = found.unescape_value().ok()?;
     Some(value.into_owned())
+}
+
+/// Whether a property is on: it is, unless its value denies it.
+pub(super) fn is_on(tag: &BytesStart<'_>) -> bool {
+    attribute(tag, b"val").is_none_or(|said| !matches!(&*said, "0" | "false" | "off"))
 }

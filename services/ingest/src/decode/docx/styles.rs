@@ -1,13 +1,13 @@
-//! Which styles of a Word document are headings. Styles have ids that a translated Word makes up (`berschrift1`); what
-//! they are is said by their name, which no translation changes, by their level in the outline, or by the style that they
-//! are based on.
+//! Which styles of a Word document are headings, which hide their text, and which number it. Styles have ids that a
+//! translated Word makes up (`berschrift1`); what they are is said by their name, which no translation changes, by their
+//! level in the outline, or by the style that they are based on.
 
 use std::collections::HashMap;
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::package::attribute;
+use super::package::{attribute, is_on};
 use crate::decode::frames::DecodeError;
 
 /// Styles that are kept; nobody has more.
@@ -23,6 +23,11 @@ struct Style {
     named: usize,
     /// As it is written, from 0.
     outline: Option<usize>,
+    /// Its text is not shown, as far as it says so.
+    hidden: Option<bool>,
+    /// The list that its paragraphs are of, and the level in it.
+    list: Option<String>,
+    list_level: Option<usize>,
     based_on: String,
 }
 
@@ -49,6 +54,9 @@ impl Styles {
                             b"name" => style.named = by_name(&value()),
                             b"basedOn" => style.based_on = value(),
                             b"outlineLvl" => style.outline = value().trim().parse().ok(),
+                            b"numId" => style.list = Some(value()),
+                            b"ilvl" => style.list_level = value().trim().parse().ok(),
+                            b"vanish" => style.hidden = Some(is_on(&tag)),
                             _ => {}
                         }
                     }
@@ -86,6 +94,25 @@ impl Styles {
             here = &style.based_on;
         }
         0
+    }
+
+    /// Whether a style hides its text.
+    pub(super) fn hides(&self, id: &str) -> bool {
+        self.chain(id)
+            .find_map(|style| style.hidden)
+            .unwrap_or(false)
+    }
+
+    /// The list that paragraphs of a style are of, and their level in it.
+    pub(super) fn list(&self, id: &str) -> (Option<&str>, Option<usize>) {
+        let list = self.chain(id).find_map(|style| style.list.as_deref());
+        (list, self.chain(id).find_map(|style| style.list_level))
+    }
+
+    /// A style and those that it is based on.
+    fn chain(&self, id: &str) -> impl Iterator<Item = &Style> {
+        let first = self.0.get(id);
+        std::iter::successors(first, |style| self.0.get(&style.based_on)).take(DEEPEST)
     }
 }
 

@@ -255,6 +255,238 @@ fn headings_are_found_in_every_translation_of_word() {
     );
 }
 
+/// The text of a body with these further parts: what they are to it, their names and what they hold.
+fn with(parts: &[(&str, &str, &str)], body: &str) -> String {
+    let related: Vec<_> = parts.iter().map(|part| (part.0, part.1)).collect();
+    let names: Vec<_> = parts
+        .iter()
+        .map(|part| format!("word/{}", part.1))
+        .collect();
+    let mut all = vec![
+        ("word/document.xml", document(body)),
+        ("word/_rels/document.xml.rels", links(OFFICE, &related)),
+    ];
+    for (name, part) in names.iter().zip(parts) {
+        all.push((name.as_str(), part.2.to_owned()));
+    }
+    text(&all)
+}
+
+#[test]
+fn text_that_a_style_hides_is_left_out() {
+    let styles = "<w:styles>\
+        <w:style w:styleId=\"Hidden\"><w:rPr><w:vanish/></w:rPr></w:style>\
+        <w:style w:styleId=\"Based\"><w:basedOn w:val=\"Hidden\"/></w:style>\
+        <w:style w:styleId=\"Shown\"><w:basedOn w:val=\"Hidden\"/><w:rPr><w:vanish w:val=\"0\"/></w:rPr></w:style>\
+        <w:style w:styleId=\"Circle\"><w:basedOn w:val=\"Circle\"/></w:style></w:styles>";
+    let run = |look: &str, text: &str| {
+        format!("<w:r><w:rPr>{look}</w:rPr><w:t xml:space=\"preserve\">{text}</w:t></w:r>")
+    };
+    let paragraph = |style: &str, runs: &[String]| {
+        let style = format!("<w:pPr><w:pStyle w:val=\"{style}\"/></w:pPr>");
+        format!("<w:p>{style}{}</w:p>", runs.concat())
+    };
+    let of = |style: &str| format!("<w:rStyle w:val=\"{style}\"/>");
+    let found = |body: &str| with(&[("styles", "styles.xml", styles)], body);
+    let runs = [
+        run("", "Lit "),
+        run(&of("Based"), "never "),
+        run(&of("Shown"), "at "),
+        run(&of("Circle"), "dusk"),
+        run(
+            &[of("Hidden"), "<w:vanish w:val=\"0\"/>".to_owned()].concat(),
+            ".",
+        ),
+    ];
+    assert_eq!(found(&paragraph("", &runs)), "Lit at dusk.");
+    let hidden = paragraph(
+        "Hidden",
+        &[run("", "never"), run("<w:vanish w:val=\"0\"/>", "Yes")],
+    );
+    assert_eq!(found(&[hidden, p("Next.")].concat()), "Yes\n\nNext.");
+    // In a cell, and where a box stands in such a paragraph.
+    let cell = format!(
+        "<w:tbl><w:tr><w:tc>{}{}</w:tc></w:tr></w:tbl>",
+        paragraph("Hidden", &[run("", "never")]),
+        p("a")
+    );
+    assert_eq!(found(&cell), "|  a |\n| --- |");
+    let boxed = format!("<w:txbxContent>{}</w:txbxContent>", p("In a box."));
+    let around = paragraph("Hidden", &[boxed, run("", "never")]);
+    assert_eq!(found(&around), "In a box.");
+    // The standard lets the one style take back what the other does.
+    let both = paragraph("Hidden", &[run(&of("Hidden"), "Both")]);
+    assert_eq!(found(&both), "Both");
+}
+
+/// Relationships of these ids to parts in other formats.
+fn chunks(links: &[(&str, &str)]) -> String {
+    let links = links.iter().map(|(id, target)| {
+        format!(r#"<Relationship Id="{id}" Type="{OFFICE}/aFChunk" Target="{target}"/>"#)
+    });
+    format!(
+        "<Relationships>{}</Relationships>",
+        links.collect::<String>()
+    )
+}
+
+fn chunk(id: &str) -> String {
+    format!("<w:altChunk r:id=\"{id}\"/>")
+}
+
+#[test]
+fn parts_in_other_formats_stand_in_their_place() {
+    let parts = |body: &str| {
+        let page = "<html><body><h1>Lamps</h1><p>Lit at dusk.</p></body></html>";
+        let message = "MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\n\
+            Content-Type: text/html; charset=\"utf-8\"\nContent-Transfer-Encoding: quoted-printable\n\n\
+            <p>Gr=C3=B6=\n=C3=9Fe</p>\n--b--\n";
+        let targets = [
+            ("a", "page.html"),
+            ("b", "page.mht"),
+            ("c", "note.txt"),
+            ("d", "old.rtf"),
+            ("e", "gone.html"),
+        ];
+        text(&[
+            ("word/document.xml", document(body)),
+            ("word/_rels/document.xml.rels", chunks(&targets)),
+            ("word/page.html", page.to_owned()),
+            ("word/page.mht", message.to_owned()),
+            ("word/note.txt", "Plain < text.".to_owned()),
+            ("word/old.rtf", "{\\rtf1 never}".to_owned()),
+        ])
+    };
+    // What is referred to twice stands once, and what cannot be read nowhere.
+    let referred = ["a", "b", "a", "none", "c", "d", "e"].map(chunk).concat();
+    assert_eq!(
+        parts(&[p("First."), referred, p("Last.")].concat()),
+        "First.\n\n# Lamps\n\nLit at dusk.\n\nGröße\n\nPlain < text.\n\nLast."
+    );
+    let cell = format!(
+        "<w:tbl><w:tr><w:tc>{}{}</w:tc></w:tr></w:tbl>",
+        chunk("c"),
+        p("x")
+    );
+    assert_eq!(parts(&cell), "| Plain < text. x |\n| --- |");
+    let removed = format!("<w:del>{}</w:del>{}", chunk("c"), p("x"));
+    assert_eq!(parts(&removed), "x");
+}
+
+#[test]
+fn documents_within_documents_are_read_to_a_depth_and_a_size() {
+    fn nested(depth: usize) -> Vec<u8> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        let body = document(&[p(&depth.to_string()), chunk("a")].concat());
+        let links = chunks(&[("a", "inner.docx")]);
+        let mut parts = vec![
+            ("word/document.xml", body.into_bytes()),
+            ("word/_rels/document.xml.rels", links.into_bytes()),
+        ];
+        if let Some(less) = depth.checked_sub(1) {
+            parts.push(("word/inner.docx", nested(less)));
+        }
+        for (name, bytes) in parts {
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(&bytes).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+    let found = decode(&nested(6), &Limits::default());
+    assert_eq!(found.as_deref(), Ok("6\n\n5\n\n4\n\n3\n\n2"));
+    let twice = package(&[
+        (
+            "word/document.xml",
+            document(&[chunk("a"), chunk("b")].concat()),
+        ),
+        (
+            "word/_rels/document.xml.rels",
+            chunks(&[("a", "note.txt"), ("b", "note.txt")]),
+        ),
+        ("word/note.txt", "a ".repeat(300)),
+    ]);
+    let room = |text_bytes| Limits {
+        text_bytes,
+        ..Limits::default()
+    };
+    assert!(decode(&twice, &room(1_200)).is_ok());
+    assert_eq!(decode(&twice, &room(1_199)), Err(DecodeError::TooLarge));
+}
+
+#[test]
+fn numbers_of_lists_stand_before_their_paragraphs() {
+    let level = |at: u8, text: &str| {
+        format!(
+            "<w:lvl w:ilvl=\"{at}\"><w:numFmt w:val=\"decimal\"/><w:lvlText w:val=\"{text}\"/></w:lvl>"
+        )
+    };
+    let kind = |id: u8, levels: &[String]| {
+        let levels = levels.concat();
+        format!("<w:abstractNum w:abstractNumId=\"{id}\">{levels}</w:abstractNum>")
+    };
+    let list = |id: u8, kind: u8| {
+        format!("<w:num w:numId=\"{id}\"><w:abstractNumId w:val=\"{kind}\"/></w:num>")
+    };
+    let lists = [
+        kind(0, &[level(0, "%1"), level(1, "%1.%2")]),
+        kind(1, &[level(0, "%1)")]),
+        list(1, 0),
+        list(2, 1),
+    ];
+    let lists = format!("<w:numbering>{}</w:numbering>", lists.concat());
+    let styles = "<w:styles>\
+        <w:style w:styleId=\"H1\"><w:name w:val=\"heading 1\"/><w:pPr><w:numPr><w:numId w:val=\"1\"/></w:numPr></w:pPr></w:style>\
+        <w:style w:styleId=\"H2\"><w:name w:val=\"heading 2\"/><w:basedOn w:val=\"H1\"/><w:pPr><w:numPr><w:ilvl w:val=\"1\"/>\
+        </w:numPr></w:pPr></w:style></w:styles>";
+    let paragraph = |properties: &str, text: &str| {
+        format!("<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
+    };
+    let style = |id: &str| format!("<w:pStyle w:val=\"{id}\"/>");
+    let item =
+        |id: u8| format!("<w:numPr><w:ilvl w:val=\"0\"/><w:numId w:val=\"{id}\"/></w:numPr>");
+    let found = |body: &[String]| {
+        let parts = [
+            ("styles", "styles.xml", styles),
+            ("numbering", "numbering.xml", lists.as_str()),
+        ];
+        with(&parts, &body.concat())
+    };
+    let headings = [
+        paragraph(&style("H1"), "Lamps"),
+        paragraph(&style("H2"), "Oil"),
+        paragraph(&item(2), "lit"),
+        // A paragraph without text has its number too, and one may have none.
+        paragraph(&item(2), ""),
+        paragraph(&item(2), "unlit"),
+        paragraph(&[style("H2"), item(0)].concat(), "Aside"),
+        paragraph(&style("H2"), "Gas"),
+    ];
+    assert_eq!(
+        found(&headings),
+        "# 1 Lamps\n\n## 1.1 Oil\n\n1) lit\n\n\n\n3) unlit\n\n## Aside\n\n## 1.2 Gas"
+    );
+    // Two paragraphs of which one became, and a change of the properties.
+    let joined = paragraph(&["<w:rPr><w:del/></w:rPr>", &item(2)].concat(), "One ");
+    let changed = format!("<w:pPrChange><w:pPr>{}</w:pPr></w:pPrChange>", item(2));
+    let edited = [
+        joined,
+        paragraph(&item(2), "item."),
+        paragraph(&item(2), "Two"),
+        paragraph(&changed, "Plain"),
+    ];
+    assert_eq!(found(&edited), "One item.\n\n2) Two\n\nPlain");
+    let cell = format!(
+        "<w:tbl><w:tr><w:tc>{}{}</w:tc></w:tr></w:tbl>",
+        paragraph(&item(2), "a"),
+        paragraph(&item(2), "b")
+    );
+    assert_eq!(found(&[cell]), "| 1) a 2) b |\n| --- |");
+    // Without a list of that name, and with a broken part, the text is read without numbers.
+    assert_eq!(found(&[paragraph(&item(9), "a")]), "a");
+    let broken = [("numbering", "numbering.xml", "<w:numbering><broken")];
+    assert_eq!(with(&broken, &paragraph(&item(2), "a")), "a");
+}
+
 #[test]
 fn nesting_is_bounded() {
     let deep = |depth: usize| format!("{}{}", "<w:sdt>".repeat(depth), "</w:sdt>".repeat(depth));

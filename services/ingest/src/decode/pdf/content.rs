@@ -24,6 +24,10 @@ const INSTEAD: usize = 16;
 const FIELDS: usize = 10_000;
 /// A field is not shown: hidden, or on paper only.
 const UNSEEN: i64 = 2 | 32;
+/// A button is one to press, which has no state.
+const PRESSED: i64 = 65_536;
+/// Largest sign of a box to tick: a larger one would reach into the lines beside it.
+const SIGN: f64 = 12.0;
 
 const IDENTITY: Matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
 
@@ -130,6 +134,10 @@ impl Reader<'_> {
                 drawn.partly = true;
                 break;
             }
+            if let Some(tick) = self.tick(&field) {
+                drawn.words.add(&tick);
+                continue;
+            }
             // One after another: what they draw may be large.
             if let Some((form, within, matrix)) = self.field(&field, &resources) {
                 let state = State::at(matrix);
@@ -230,14 +238,54 @@ impl Reader<'_> {
         typed.cloned().collect()
     }
 
-    /// What a field draws where it is shown. Not of buttons: a tick is a glyph of a font of signs, and says nothing without what stands beside.
+    /// A box to tick and its state, as a sign in its middle. What it draws is not text, but a glyph of a font of signs, or lines.
+    fn tick(&self, field: &Dictionary) -> Option<Glyph<'static>> {
+        let document = &*self.document;
+        let flags = inherited(document, field, b"Ff").and_then(|flags| flags.as_i64().ok());
+        let pressed = flags.is_some_and(|flags| flags & PRESSED != 0);
+        if !self.is_button(field) || pressed || self.is_unseen(field) {
+            return None;
+        }
+        let place = corners(&numbers(document, field, b"Rect")?, IDENTITY)?;
+        let [left, bottom, right, top] = place;
+        let size = (top - bottom).min(right - left).min(SIGN);
+        if size <= 0.0 {
+            return None;
+        }
+        let state = name(document, field, b"AS");
+        let state = state.or_else(|| inherited(document, field, b"V")?.as_name().ok());
+        let ticked = state.is_some_and(|state| state != b"Off");
+        let line = f64::midpoint(bottom, top) - 0.35 * size;
+        Some(Glyph {
+            text: if ticked { "\u{2611}" } else { "\u{2610}" },
+            matrix: [
+                1.0,
+                0.0,
+                0.0,
+                1.0,
+                f64::midpoint(left, right) - size / 2.0,
+                line,
+            ],
+            width: size,
+            size,
+            spacing: 0.0,
+        })
+    }
+
+    fn is_button(&self, field: &Dictionary) -> bool {
+        let kind = inherited(self.document, field, b"FT").and_then(|kind| kind.as_name().ok());
+        kind.is_some_and(|kind| kind == b"Btn")
+    }
+
+    fn is_unseen(&self, field: &Dictionary) -> bool {
+        let flags = get(self.document, field, b"F").and_then(|flags| flags.as_i64().ok());
+        flags.is_some_and(|flags| flags & UNSEEN != 0)
+    }
+
+    /// What a field draws where it is shown; of buttons see [`Self::tick`].
     fn field(&self, field: &Dictionary, resources: &Dictionary) -> Option<Form> {
         let document = &*self.document;
-        let button = inherited(document, field, b"FT").and_then(|kind| kind.as_name().ok());
-        let flags = get(document, field, b"F").and_then(|flags| flags.as_i64().ok());
-        if button.is_some_and(|kind| kind == b"Btn")
-            || flags.is_some_and(|flags| flags & UNSEEN != 0)
-        {
+        if self.is_button(field) || self.is_unseen(field) {
             return None;
         }
         let looks = dictionary(document, field, b"AP")?;

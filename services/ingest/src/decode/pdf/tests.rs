@@ -63,7 +63,7 @@ fn what_is_filled_into_a_form_stands_where_it_is_shown() {
         ("/Subtype /Widget /FT /Tx /F 4", "Name: Ada Lovelace"),
         ("/Subtype /FreeText", "Name: Ada Lovelace"),
         ("/Subtype /Widget /FT /Tx /F 2", "Name:"),
-        ("/Subtype /Widget /FT /Btn", "Name:"),
+        ("/Subtype /Widget /FT /Btn /Ff 65536", "Name:"),
         ("/Subtype /Link", "Name:"),
     ] {
         let mut pdf = Pdf::courier();
@@ -72,6 +72,50 @@ fn what_is_filled_into_a_form_stands_where_it_is_shown() {
         let words: Vec<&str> = said.split_whitespace().collect();
         assert_eq!(words.join(" "), wanted, "{entries}");
     }
+}
+
+#[test]
+fn boxes_to_tick_are_told_with_their_state() {
+    for (entries, wanted) in [
+        ("/FT /Btn /AS /Yes", "Name: ☑"),
+        ("/FT /Btn /AS /Off", "Name: ☐"),
+        ("/FT /Btn", "Name: ☐"),
+        ("/FT /Btn /V /1", "Name: ☑"),
+        // The state of one button of several, whatever the others say.
+        ("/Parent << /FT /Btn /Ff 32768 /V /b >> /AS /Off", "Name: ☐"),
+        ("/Parent << /FT /Btn /Ff 32768 /V /b >> /AS /b", "Name: ☑"),
+        ("/FT /Btn /AS /Yes /F 2", "Name:"),
+        ("/FT /Btn /AS /Yes /Ff 65536", "Name:"),
+    ] {
+        let mut pdf = Pdf::courier();
+        with_field(&mut pdf, &format!("/Subtype /Widget {entries}"));
+        let said = text(pdf);
+        let words: Vec<&str> = said.split_whitespace().collect();
+        assert_eq!(words.join(" "), wanted, "{entries}");
+    }
+}
+
+#[test]
+fn a_box_to_tick_stands_in_the_line_of_its_label() {
+    let mut pdf = Pdf::courier();
+    let boxes = [(60, 698, "/Yes"), (60, 684, "/Off"), (160, 684, "/On")];
+    let boxes = boxes.map(|(x, y, state)| {
+        let (right, top) = (x + 12, y + 12);
+        let field = pdf.object(format!(
+            "<< /Type /Annot /Subtype /Widget /FT /Btn /Rect [{x} {y} {right} {top}] /AS {state} >>"
+        ));
+        format!("{field} 0 R ")
+    });
+    let labels = [
+        line(76.0, 700.0, "Lit"),
+        line(76.0, 686.0, "Unlit"),
+        line(176.0, 686.0, "Gone"),
+    ];
+    pdf.page_with(&labels.concat(), &format!("/Annots [{}]", boxes.concat()));
+    let said = text(pdf);
+    let lines = said.lines().filter(|line| !line.trim().is_empty());
+    let lines = lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert_eq!(lines.collect::<Vec<_>>(), ["☑ Lit", "☐ Unlit ☑ Gone"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Glyphs to words with their places, however the page is turned.
 
-use unicode_normalization::char::compose;
+use unicode_normalization::char::{compose, is_combining_mark};
 
 use super::objects::Matrix;
 
@@ -14,6 +14,8 @@ const LINE: f64 = 0.3;
 const DOUBLE: f64 = 0.1;
 /// Places within one word that are looked at; a word of more is no word.
 const MOST_ROOMS: usize = 1000;
+/// Bytes of a word that is read to the left; each glyph of it may move the others.
+const MOST_LEFTWARDS: usize = 1000;
 
 /// One glyph as drawn.
 pub(super) struct Glyph<'a> {
@@ -55,6 +57,8 @@ pub(super) struct Words {
     joints: usize,
     /// Those of them where what was added is as wide as a blank.
     rooms: Vec<Room>,
+    /// In a word that is read to the left: where the number, or the other letters, end that the last glyph belongs to.
+    run: Option<usize>,
     bytes: usize,
 }
 
@@ -126,21 +130,11 @@ impl Words {
             && (last.y - y).abs() < LINE * size
             && last.size / size < 1.5
             && size / last.size < 1.5
+            && (last.text.len() < MOST_LEFTWARDS || !(leftwards || last.leftwards))
         {
             let gap = x - next.max(last.end);
             if (-0.5 * size..APART * size).contains(&gap) && x >= last.x {
-                self.joints += 1;
-                if x - last.end >= APART * size && self.rooms.len() < MOST_ROOMS {
-                    self.rooms.push(Room {
-                        at: last.text.len(),
-                        from: last.end,
-                        to: x,
-                    });
-                }
-                push(&mut last.text, glyph.text);
-                last.end = last.end.max(end);
-                last.leftwards |= leftwards;
-                self.glyph = (x, end);
+                self.append(glyph.text, (x, end), size, leftwards);
                 return;
             }
             // Drawn from right to left, in the order of reading.
@@ -156,6 +150,7 @@ impl Words {
         let mut text = String::new();
         push(&mut text, glyph.text);
         self.open = true;
+        self.run = None;
         self.glyph = (x, end);
         self.words.push(Word {
             text,
@@ -169,14 +164,47 @@ impl Words {
         });
     }
 
+    /// Adds a glyph to the open word, whose other glyphs stand to the left of it.
+    fn append(&mut self, text: &str, (x, end): (f64, f64), size: f64, leftwards: bool) {
+        let Some(last) = self.words.last_mut() else {
+            return;
+        };
+        // Over the letter that was drawn before.
+        if last.leftwards && x < self.glyph.1 && text.chars().all(is_combining_mark) {
+            let first = last.text.chars().next().map_or(0, char::len_utf8);
+            last.text.insert_str(first, text);
+            return;
+        }
+        if leftwards && !last.leftwards {
+            (last.text, self.run) = reordered(&last.text);
+            last.leftwards = true;
+            self.rooms.clear();
+        }
+        if last.leftwards {
+            self.run = put_right(&mut last.text, text, self.run);
+        } else {
+            self.joints += 1;
+            if x - last.end >= APART * size && self.rooms.len() < MOST_ROOMS {
+                self.rooms.push(Room {
+                    at: last.text.len(),
+                    from: last.end,
+                    to: x,
+                });
+            }
+            push(&mut last.text, text);
+        }
+        last.end = last.end.max(end);
+        self.glyph = (x, end);
+    }
+
     /// Whether the last glyph of a line is drawn once more, a little beside. One without a width says nothing of its place.
     fn repeats(&self, text: &str, (x, end): (f64, f64), size: f64) -> bool {
         let (from, to) = self.glyph;
         let near = DOUBLE * size;
-        let same = self
-            .words
-            .last()
-            .is_some_and(|last| last.text.ends_with(text));
+        let same = self.words.last().is_some_and(|last| {
+            let before = last.leftwards && last.text.starts_with(text);
+            before || last.text.ends_with(text)
+        });
         self.open && same && end - x > near && (x - from).abs() < near && (end - to).abs() < near
     }
 
@@ -307,6 +335,51 @@ fn push(text: &mut String, glyph: &str) {
     }
 }
 
+/// Adds a glyph that stands to the right of all others of a word that is read to the left: it comes before them, unless it
+/// goes on with a number or with other letters, which end at `run`. Most programs draw such words from left to right.
+/// Returns where that run ends now.
+fn put_right(text: &mut String, glyph: &str, run: Option<usize>) -> Option<usize> {
+    let mut new = String::new();
+    push(&mut new, glyph);
+    let rightwards = |char: char| char.is_alphanumeric() && !right_to_left(char);
+    let goes_on = |char: char| rightwards(char) || matches!(char, '.' | ',' | ':' | '/' | '%');
+    if let Some(end) = run.filter(|_| new.chars().all(goes_on)) {
+        text.insert_str(end, &new);
+        return Some(end + new.len());
+    }
+    let begins = !new.is_empty() && new.chars().all(rightwards);
+    let new: String = new.chars().map(mirror).collect();
+    text.insert_str(0, &new);
+    begins.then_some(new.len())
+}
+
+/// The text of a word that turns out to be read to the left, and where the run of its last glyph ends.
+fn reordered(text: &str) -> (String, Option<usize>) {
+    let mut reordered = String::new();
+    let mut run = None;
+    for char in text.chars() {
+        run = put_right(&mut reordered, char.encode_utf8(&mut [0; 4]), run);
+    }
+    (reordered, run)
+}
+
+/// What opens where it is read to the right closes where it is read to the left.
+fn mirror(char: char) -> char {
+    match char {
+        '(' => ')',
+        ')' => '(',
+        '[' => ']',
+        ']' => '[',
+        '{' => '}',
+        '}' => '{',
+        '<' => '>',
+        '>' => '<',
+        '\u{ab}' => '\u{bb}',
+        '\u{bb}' => '\u{ab}',
+        char => char,
+    }
+}
+
 fn right_to_left(char: char) -> bool {
     matches!(char, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
@@ -373,6 +446,56 @@ mod tests {
             });
         }
         assert_eq!(words.done().len(), 2);
+    }
+
+    #[test]
+    fn words_that_are_read_to_the_left_are_read_so_however_they_are_drawn() {
+        let drawn = |glyphs: &[&str]| {
+            let places = (0_u16..).map(|at| f64::from(at) * 5.0);
+            let glyphs = glyphs.iter().zip(places);
+            let glyphs: Vec<_> = glyphs.map(|(text, x)| (*text, x, 5.0, 0.0)).collect();
+            read(&glyphs)
+        };
+        assert_eq!(drawn(&["ם", "ו", "ל", "ש"]), ["שלום"]);
+        let backwards = [
+            ("ש", 15.0, 5.0, 0.0),
+            ("ל", 10.0, 5.0, 0.0),
+            ("ו", 5.0, 5.0, 0.0),
+            ("ם", 0.0, 5.0, 0.0),
+        ];
+        assert_eq!(read(&backwards), ["שלום"]);
+        // Letters that are one glyph stay in their order.
+        assert_eq!(drawn(&["م", "لا", "س"]), ["سلام"]);
+        // Numbers, and what stands around.
+        assert_eq!(drawn(&["2", "0", "2", "4", "-", "ב"]), ["ב-2024"]);
+        assert_eq!(drawn(&["ה", "-", "1", ",", "2", "5", "%"]), ["1,25%-ה"]);
+        assert_eq!(drawn(&["(", "ם", "ו", "ל", "ש", ")"]), ["(שלום)"]);
+        assert_eq!(drawn(&["P", "D", "F", "-", "ה"]), ["ה-PDF"]);
+        // Drawn twice to look bold.
+        let bold = [
+            ("ל", 0.0, 5.0, 0.0),
+            ("ל", 0.3, 5.0, 0.0),
+            ("ש", 5.0, 5.0, 0.0),
+            ("ש", 5.3, 5.0, 0.0),
+        ];
+        assert_eq!(read(&bold), ["של"]);
+        // A word without end costs no more than its length.
+        let long = drawn(&["ש"; 700]);
+        assert_eq!((long.len(), long.concat().chars().count()), (2, 700));
+        assert_eq!(drawn(&["(", "a", ")", "1", "-", "2"]), ["(a)1-2"]);
+        // A vowel over its letter, drawn behind it or before it.
+        let behind = [
+            ("ל", 0.0, 5.0, 0.0),
+            ("ש", 5.0, 5.0, 0.0),
+            ("\u{5b8}", 7.0, 0.0, 0.0),
+        ];
+        assert_eq!(read(&behind), ["ש\u{5b8}ל"]);
+        let before = [
+            ("ל", 0.0, 5.0, 0.0),
+            ("\u{5b8}", 5.5, 0.0, 0.0),
+            ("ש", 5.0, 5.0, 0.0),
+        ];
+        assert_eq!(read(&before), ["ש\u{5b8}ל"]);
     }
 
     #[test]

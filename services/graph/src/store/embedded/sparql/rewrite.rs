@@ -228,7 +228,7 @@ impl Rewrite {
                     .map(|(variable, aggregate)| (variable, self.aggregate(aggregate)))
                     .collect(),
             },
-            // Nothing else is left but SERVICE, which nobody answers.
+            // Nothing else is left but SERVICE SILENT, which nobody answers.
             other => other,
         }
     }

@@ -44,6 +44,11 @@ impl Shape {
                 return Err(GraphError::QuerySyntax(why));
             }
         }
+        if count.asks_others {
+            let why = "query: SERVICE asks another endpoint, and no query does that here; \
+                       ask that endpoint itself, or leave the part out with SERVICE SILENT";
+            return Err(GraphError::QuerySyntax(why.to_owned()));
+        }
         Ok(Self {
             form,
             names_graphs: count.names_graphs,
@@ -58,6 +63,8 @@ struct Count {
     unions: usize,
     nodes: usize,
     names_graphs: bool,
+    /// Another endpoint must answer a part of it.
+    asks_others: bool,
 }
 
 impl Count {
@@ -124,8 +131,13 @@ impl Count {
             GraphPattern::Project { inner, .. }
             | GraphPattern::Distinct { inner }
             | GraphPattern::Reduced { inner }
-            | GraphPattern::Slice { inner, .. }
-            | GraphPattern::Service { inner, .. } => self.pattern(inner),
+            | GraphPattern::Slice { inner, .. } => self.pattern(inner),
+            // A silent one may fail, so it asks nobody; nor does what stands within.
+            GraphPattern::Service { inner, silent, .. } => {
+                let asks_others = self.asks_others || !silent;
+                self.pattern(inner);
+                self.asks_others = asks_others;
+            }
             GraphPattern::Values { .. } => {}
         }
     }
