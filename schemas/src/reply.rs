@@ -171,14 +171,16 @@ impl Reply for TextCompletionResponse {
             cache_read: _,
             cost: _,
             cache_write: _,
+            backend,
+            attempts: _,
         } = self
         else {
             return None;
         };
-        let model = model.as_deref().map_or(0, text);
-        models
-            .is_empty()
-            .then(|| PART + text(response) + model + text(thinking))
+        let named = [model, backend].into_iter().flatten();
+        let texts = [response, thinking].into_iter().chain(named);
+        let texts = texts.map(|one| text(one)).sum::<usize>();
+        models.is_empty().then_some(PART + texts)
     }
 }
 
@@ -214,6 +216,7 @@ impl Reply for ChatCompletionResponse {
             models,
             health,
             route: None,
+            attempts: _,
         } = self
         else {
             return None;
@@ -316,6 +319,8 @@ mod tests {
             response: odd.clone(),
             thinking: odd.clone(),
             model: Some(odd.clone()),
+            backend: Some(odd.clone()),
+            attempts: Some(i64::MIN),
             in_token: Some(i64::MIN),
             cost: Some(-1.25e-300),
             ..TextCompletionResponse::default()
@@ -334,6 +339,7 @@ mod tests {
             finish_reason: Some(odd.clone()),
             model: Some(odd.clone()),
             backend: Some(odd),
+            attempts: Some(i64::MIN),
             retry_after: Some(i64::MIN),
             usage: Some(ChatUsage {
                 input: i64::MIN,
