@@ -175,7 +175,8 @@ async fn line_144_an_agent_without_peers(place: Place) {
     assert!(seen.iter().all(|one| one.thread_id == thread), "{seen:?}");
 }
 
-/// 144: what is no agent cannot be restricted. A row that would restrict it is left out and says so, and reaches nobody.
+/// 144: only an agent is restricted to its peers. A row that restricts another listener is left out by the name of the field,
+/// and what would listen under its name is not asked.
 async fn line_144_a_tool_with_peers_is_left_out(place: Place) {
     let row = |more: &str| format!(r#"{{"description": "Sends.", {more}, "types": {ANY}}}"#);
     let rows = [

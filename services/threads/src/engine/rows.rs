@@ -49,7 +49,7 @@ pub enum BadRow {
     /// It has a field of the contract that is not offered.
     #[error("'{0}' is not offered: {1}")]
     NotOffered(&'static str, &'static str),
-    /// It restricts whom a listener may forward to that is no agent.
+    /// It restricts a listener that is not an agent: such a one may forward to every listener.
     #[error(
         "'{0}' is for agents only: without \"agent\": true a listener may forward to every listener of its flow"
     )]
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_no_agent_and_says_whom_it_may_reach_is_refused_by_that_field() {
+    fn a_row_without_agent_that_names_whom_it_reaches_is_refused_by_that_field() {
         let more = [
             r#""peers": ["a"]"#,
             r#""peers": []"#,
