@@ -377,7 +377,8 @@ async fn roles_are_the_callers_by_every_way_to_an_agent(place: Place) {
             assert_eq!(status, 200, "{key} {path}: {told}");
         }
         let envelope = json!({"service": "sessions", "roles": "admin", "request": socket_turn});
-        let frames = world.socket(key).await.send(envelope).await.unwrap();
+        let socket = world.socket(key).await;
+        let frames = socket.send(envelope).await.unwrap();
         assert!(!frames.all(BOUND).await.unwrap().is_empty(), "{key}");
         let roles = Some(roles.to_owned());
         let of_sessions = std::mem::take(&mut *world.sessions.roles.lock());
