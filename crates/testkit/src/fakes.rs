@@ -168,6 +168,8 @@ pub struct Played<Q, R> {
     pub asked: Mutex<Vec<Q>>,
     /// The ids of these questions.
     pub ids: Mutex<Vec<Arc<str>>>,
+    /// The roles that came with them.
+    pub roles: Mutex<Vec<Option<String>>>,
     /// Told when it hangs.
     pub hanging: Notify,
     /// Told when a question that hung was cancelled.
@@ -185,6 +187,7 @@ impl<Q, R> Played<Q, R> {
             play: Box::new(move |cx, ask| play(cx, ask).map(Into::into)),
             asked: Mutex::default(),
             ids: Mutex::default(),
+            roles: Mutex::default(),
             hanging: Notify::new(),
             cancelled: Notify::new(),
             resume: Notify::new(),
@@ -197,6 +200,7 @@ impl<Q: Message + Clone, R: Reply> RequestHandler<Q, R> for Played<Q, R> {
     async fn serve(&self, cx: Cx, ask: Q, mut out: Responder<R>) -> Result<(), Error> {
         self.asked.lock().push(ask.clone());
         self.ids.lock().push(cx.id.clone());
+        self.roles.lock().push(cx.headers.roles.clone());
         let play = (self.play)(&cx, ask)?;
         if let Some(all) = &play.meets {
             all.wait().await;

@@ -42,6 +42,9 @@ pub struct ThreadsRequest {
     /// The same: only what follows the page whose `next` said this.
     #[serde(deserialize_with = "nullable")]
     pub after: String,
+    /// `send-message`: tools that the flow's agent uses for the caller without asking first, by the caller's key.
+    #[serde(deserialize_with = "nullable")]
+    pub grant: Vec<String>,
 }
 
 message!(ThreadsRequest);

@@ -36,7 +36,7 @@ use crate::trail;
 
 /// The kind of flow service whose runs can be joined.
 const AGENT: &str = "agent";
-/// Where it counts which roles a caller has: agents and tools, also where an interface of any name is asked.
+/// Flow services for which it counts which roles a caller has: agents and tools, also where an interface of any name is asked.
 const ROLES_COUNT: [&str; 3] = [AGENT, "mcp-tool", "thru"];
 /// Who may see, and end, the runs of others in a workspace.
 const ADMINISTERS: &str = "users:admin";
@@ -104,7 +104,7 @@ impl App {
         let about = self.about(identity, &call, masked);
         let mut ask = self.ask_options(identity, &call, &admitted, cancel.clone());
         ask.user_context = user_context;
-        if ROLES_COUNT.contains(&name) {
+        if roles_count(&call.target) {
             ask.roles = Some(self.auth.roles(identity, &admitted.needs.1).await?);
         }
         let judge = match &admitted.flow {
@@ -432,6 +432,12 @@ fn name_of(call: &Call) -> &str {
         true => &call.meta.number,
         false => &call.meta.request_id,
     }
+}
+
+/// Whether it counts which roles the caller has: where an agent or a tool is asked, also through a listener or a session.
+fn roles_count(target: &Target) -> bool {
+    let name = target.name();
+    ROLES_COUNT.contains(&name) || registry::asks_models(name, target.operation())
 }
 
 /// Whether a call is about the runs of everybody in a workspace.

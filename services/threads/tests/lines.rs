@@ -175,6 +175,38 @@ async fn line_144_an_agent_without_peers(place: Place) {
     assert!(seen.iter().all(|one| one.thread_id == thread), "{seen:?}");
 }
 
+/// 144: only an agent is restricted to its peers. A row that restricts another listener is left out by the name of the field,
+/// and what would listen under its name is not asked.
+async fn line_144_a_tool_with_peers_is_left_out(place: Place) {
+    let row = |more: &str| format!(r#"{{"description": "Sends.", {more}, "types": {ANY}}}"#);
+    let rows = [
+        ("delegates", row(r#""delegates": true"#)),
+        ("sends", row(r#""peers": ["greeter"]"#)),
+        ("greeter", tool("Greets.")),
+        ("logger", tool("Logs.")),
+    ];
+    let mut world = World::start(&place, &rows).await;
+    for name in ["delegates", "sends"] {
+        world.listen(name, |_| forward("logger", "hi")).await;
+    }
+    world.listen("logger", |_| respond("it is not asked")).await;
+    for name in ["delegates", "sends"] {
+        let refused = world.whole(&send(name, "x")).await.unwrap_err();
+        assert_eq!(refused.kind.as_str(), "request-error", "{name}");
+    }
+    let list = ThreadsRequest {
+        operation: "list-refused-listeners".to_owned(),
+        ..send("", "")
+    };
+    let refused = world.whole(&list).await.unwrap().listeners;
+    let names: Vec<_> = refused.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["delegates", "sends"]);
+    for (one, field) in refused.iter().zip(["'delegates'", "'peers'"]) {
+        let said = format!("{field} is for agents only");
+        assert!(one.why.starts_with(&said), "{}", one.why);
+    }
+}
+
 /// 145: whatever is wrong with a message, the huhs differ in the attempt alone, of which the first 4,096 bytes come back.
 async fn line_145_huhs_are_one(place: Place) {
     let world = World::start(&place, &[("calculator.add", ADDER.to_owned())]).await;
@@ -249,6 +281,7 @@ tg_testkit::on_both_buses!(
     line_139_a_late_answer_is_dropped,
     line_142_dots_split_nothing,
     line_144_an_agent_without_peers,
+    line_144_a_tool_with_peers_is_left_out,
     line_145_huhs_are_one,
     line_149_usage_names_the_peers,
 );

@@ -371,6 +371,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_tool_asks_first_is_shown() {
+        let payload = json!({"message": "May the agent use the tool pay?", "run": "r"});
+        let message = json!({"type": "confirm", "from": "system", "payload": payload});
+        let shown = Console::default().shows(&prompt(&message));
+        assert_eq!(shown, ["[system] May the agent use the tool pay?"]);
+    }
+
+    #[test]
     fn nobody_speaks_for_another() {
         let message = |from: &str| {
             let payload = serde_json::json!({"output": "x", "source": "bank"});

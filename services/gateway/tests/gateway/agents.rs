@@ -349,6 +349,51 @@ async fn callers_are_let_in_as_at_every_door(place: Place) {
     );
 }
 
+/// An agent that is asked through a listener or a session has the roles of the caller, and no others: nobody says them of themselves.
+async fn roles_are_the_callers_by_every_way_to_an_agent(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let message = json!({"operation": "send-message", "to": "agent", "type": "agentrequest",
+        "payload": {"question": "x"}, "roles": "admin", "grant": ["mail"]});
+    let turn = json!({"message": "x", "roles": "admin"});
+    let socket_turn = json!({"operation": "send-message", "name": "ann", "session_id": "s",
+        "user_id": "bob", "message": "x", "roles": "admin"});
+    for (key, roles, grant) in [
+        ("tg_reader", "reader", ""),
+        ("tg_admin", "reader writer admin", ""),
+        ("tg_granting", "", "pay"),
+    ] {
+        let bearer = format!("Bearer {key}");
+        let headers = [
+            ("Authorization", bearer.as_str()),
+            ("SPASS-User-Id", "bob"),
+            ("roles", "admin"),
+        ];
+        for (path, body) in [
+            ("/api/v1/threads", &message),
+            ("/a1/agents/ann/chat", &turn),
+            ("/a1/agents/ann/sessions/s/messages", &turn),
+        ] {
+            let (status, _, told) = sent(&world, "POST", path, &headers, Some(body.clone())).await;
+            assert_eq!(status, 200, "{key} {path}: {told}");
+        }
+        let envelope = json!({"service": "sessions", "roles": "admin", "request": socket_turn});
+        let socket = world.socket(key).await;
+        let frames = socket.send(envelope).await.unwrap();
+        assert!(!frames.all(BOUND).await.unwrap().is_empty(), "{key}");
+        let roles = Some(roles.to_owned());
+        let of_sessions = std::mem::take(&mut *world.sessions.roles.lock());
+        assert_eq!(of_sessions, vec![roles.clone(); 3], "{key}");
+        let of_listeners = std::mem::take(&mut *world.listeners.roles.lock());
+        assert_eq!(of_listeners, [roles], "{key}");
+        let asked = std::mem::take(&mut *world.listeners.asked.lock());
+        assert_eq!(asked[0].grant.join(" "), grant, "{key}");
+    }
+    // What leads to no agent needs none.
+    let list = json!({"operation": "list-listeners"});
+    world.post("/api/v1/threads", "tg_admin", list).await;
+    assert_eq!(*world.listeners.roles.lock(), [None::<String>]);
+}
+
 on_both_buses!(
     path_headers_query_and_body_make_the_request,
     line_038_an_answer_says_what_it_cost,
@@ -361,4 +406,5 @@ on_both_buses!(
     failures_have_the_form_of_the_surface,
     line_057_no_route_serves_a_workspace_that_is_not_there,
     callers_are_let_in_as_at_every_door,
+    roles_are_the_callers_by_every_way_to_an_agent,
 );

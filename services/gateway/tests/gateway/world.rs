@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tg_gateway::{AuthMode, GatewayHandle, GatewayOptions};
 use tg_mesh::{Bus, Host, Processor};
-use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
+use tg_schemas::msg::{
+    EmbeddingsRequest, EmbeddingsResponse, OperationRequest, OperationResponse, ThreadsRequest,
+    ThreadsResponse,
+};
 use tg_schemas::processors;
 use tg_testkit::fakes::Played;
 use tg_testkit::place::Place;
@@ -24,6 +27,8 @@ pub const BOUND: Duration = Duration::from_secs(60);
 pub struct World {
     pub mesh: Host,
     pub fakes: Fakes,
+    pub sessions: Arc<Played<OperationRequest, OperationResponse>>,
+    pub listeners: Arc<Played<ThreadsRequest, ThreadsResponse>>,
     pub handle: GatewayHandle,
     pub http: reqwest::Client,
 }
@@ -138,6 +143,7 @@ impl World {
         install_tls();
         let mesh = tg_testkit::place::host(bus).await;
         let fakes = with_flows();
+        let (sessions, listeners) = (sessions(fakes.turns_ended.clone()), listeners());
         let processors = [
             Processor::new(processors::config_svc::PROCESSOR)
                 .serves(processors::config_svc::CONFIG, fakes.config.clone())
@@ -177,16 +183,14 @@ impl World {
                 .reads(processors::rows_write::INPUT, fakes.rows.clone()),
             Processor::new(processors::rows_query::PROCESSOR)
                 .serves(processors::rows_query::REQUEST, pages_of_rows()),
-            Processor::new(processors::sessions::PROCESSOR).serves(
-                processors::sessions::SESSIONS,
-                sessions(fakes.turns_ended.clone()),
-            ),
+            Processor::new(processors::sessions::PROCESSOR)
+                .serves(processors::sessions::SESSIONS, sessions.clone()),
             Processor::new(processors::knowledge::PROCESSOR).serves(
                 processors::knowledge::KNOWLEDGE,
                 knowledge(fakes.put.clone()),
             ),
             Processor::new(processors::threads::PROCESSOR)
-                .serves(processors::threads::THREADS, listeners()),
+                .serves(processors::threads::THREADS, listeners.clone()),
             Processor::new(processors::librarian::PROCESSOR).serves(
                 processors::librarian::LIBRARIAN,
                 library(fakes.loaded.clone()),
@@ -206,6 +210,8 @@ impl World {
         let world = Self {
             mesh,
             fakes,
+            sessions,
+            listeners,
             handle,
             http: reqwest::Client::new(),
         };

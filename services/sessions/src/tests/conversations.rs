@@ -4,17 +4,17 @@ use tg_mesh::{Ask, Deadline};
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{CollectionDrop, CollectionDropped};
 use tg_schemas::operations::{
-    Conversation, ConversationChange, CreateAgent, CreateConversation, DeleteAgent,
+    Chat, Conversation, ConversationChange, CreateAgent, CreateConversation, DeleteAgent,
     DeleteConversation, GetAgent, GetConversation, ListConversationMessages, ListConversations,
-    NewAgent, NewConversation, OneAgent, OneConversation, SendConversationMessage, SentContent,
-    UpdateConversation, WhichPage, WorkspaceAgent,
+    NewAgent, NewConversation, OneAgent, OneConversation, Question, SendConversationMessage,
+    SendMessage, SentContent, UpdateConversation, WhichPage, WorkspaceAgent,
 };
 use tg_schemas::processors::drop_topic;
 use tg_testkit::flow::SOON;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{TRACE, World, code, fails};
+use super::world::{TRACE, World, code, fails, sent};
 
 async fn agent(world: &World, name: &str) -> WorkspaceAgent {
     let new = NewAgent {
@@ -325,6 +325,31 @@ async fn line_080_a_deleted_collection_is_taken_from_conversations(place: Place)
     assert_eq!(ask().await, 0);
 }
 
+/// The roles of the caller go to the agent with each turn: its tools may be for some of them only.
+async fn each_turn_carries_the_roles_of_its_caller(place: Place) {
+    let world = World::start(&place).await;
+    let ann = agent(&world, "ann").await;
+    let conversation = begun(&world, &ann).await;
+    let session = world.session("zoe", "bob").await;
+    let question = Question {
+        name: "zoe".to_owned(),
+        message: Some("x".to_owned()),
+        ..Question::default()
+    };
+    let turn = says(&conversation, "x");
+    world
+        .call_with_roles::<SendConversationMessage>("reader", &turn)
+        .await;
+    world
+        .call_with_roles::<SendMessage>("reader writer", &sent(&session, "x"))
+        .await;
+    world.call_with_roles::<Chat>("writer", &question).await;
+    world.chat("zoe", "x").await.unwrap();
+    let roles = world.agent.roles.lock().clone();
+    let expected = [Some("reader"), Some("reader writer"), Some("writer"), None];
+    assert_eq!(roles, expected.map(|roles| roles.map(str::to_owned)));
+}
+
 on_both_buses!(
     line_080_a_deleted_collection_is_taken_from_conversations,
     listings_come_in_pages,
@@ -335,4 +360,5 @@ on_both_buses!(
     line_063_a_message_has_its_bounds,
     an_agent_that_fails_is_an_answer_that_says_so,
     line_079_conversations_go_with_their_agent,
+    each_turn_carries_the_roles_of_its_caller,
 );

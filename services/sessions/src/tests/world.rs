@@ -283,6 +283,24 @@ impl World {
         self.flow.mesh.ask(&topic, &question, ask)
     }
 
+    /// Calls an operation for somebody who has these roles in the workspace.
+    pub(super) async fn call_with_roles<O: Operation>(&self, roles: &str, request: &O::Request) {
+        let workspace = WorkspaceId::new("default").unwrap();
+        let topic = Topic::workspace(Class::Request, SESSIONS, &workspace);
+        let question = OperationRequest {
+            operation: O::META.name.to_owned(),
+            request: write(request).unwrap(),
+        };
+        let ask = Ask {
+            deadline: Some(Deadline::after(SOON)),
+            roles: Some(roles.to_owned()),
+            ..Ask::default()
+        };
+        let peer = &self.flow.mesh;
+        let answer = peer.ask::<_, OperationResponse>(&topic, &question, ask);
+        answer.last().await.unwrap();
+    }
+
     /// All parts of it.
     pub(super) async fn told(
         &self,

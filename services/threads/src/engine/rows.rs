@@ -49,6 +49,11 @@ pub enum BadRow {
     /// It has a field of the contract that is not offered.
     #[error("'{0}' is not offered: {1}")]
     NotOffered(&'static str, &'static str),
+    /// It restricts a listener that is not an agent: such a one may forward to every listener.
+    #[error(
+        "'{0}' is for agents only: without \"agent\": true a listener may forward to every listener of its flow"
+    )]
+    OfAgents(&'static str),
     /// It says something that a listener may not be.
     #[error(transparent)]
     Listener(#[from] BadListener),
@@ -101,7 +106,10 @@ fn read(name: &str, text: &str) -> Result<Listener, BadRow> {
     let row: Result<Row, _> = serde_json::from_slice(text.as_bytes());
     let row = row.map_err(|why| unreadable(text, &why))?;
     let kind = match (row.agent, row.peers, row.delegates) {
-        (false, ..) => Kind::Tool,
+        // Its writer wants it restricted, and nothing would restrict it.
+        (false, Some(_), _) => return Err(BadRow::OfAgents("peers")),
+        (false, None, true) => return Err(BadRow::OfAgents("delegates")),
+        (false, None, false) => Kind::Tool,
         (true, None, true) => Kind::Agent(Reach::Delegates),
         (true, peers, _) => {
             let peers: Result<BTreeSet<Name>, _> =
@@ -219,6 +227,30 @@ mod tests {
         let boss = directory.get("boss").unwrap();
         let usage = directory.usage(boss.name()).unwrap();
         assert!(usage.contains("worker: x") && !usage.contains("logger"));
+    }
+
+    #[test]
+    fn a_row_without_agent_that_names_whom_it_reaches_is_refused_by_that_field() {
+        let more = [
+            r#""peers": ["a"]"#,
+            r#""peers": []"#,
+            r#""delegates": true"#,
+        ];
+        let rows = more.map(|more| format!(r#"{{"description": "x", {more}}}"#));
+        let rows = ["one", "two", "zwei"].into_iter().zip(&rows);
+        let rows = rows.map(|(name, row)| (name, row.as_str()));
+        let open = r#"{"description": "x", "agent": false, "peers": null, "delegates": false}"#;
+        let Listeners { directory, refused } = Listeners::read(rows.chain([("open", open)]));
+        let why: Vec<_> = refused.iter().map(|(_, why)| why.clone()).collect();
+        let of_agents = ["peers", "peers", "delegates"].map(BadRow::OfAgents);
+        assert_eq!(why, of_agents);
+        let said = "'peers' is for agents only: without \"agent\": true a listener may forward to every listener of its flow";
+        assert_eq!(
+            (why[0].to_string().as_str(), why[0].for_log().as_str()),
+            (said, said)
+        );
+        let open = directory.get("open").unwrap();
+        assert!(directory.may(open, "agent") && directory.get("one").is_none());
     }
 
     #[test]

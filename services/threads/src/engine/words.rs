@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 use tg_schemas::msg::{
-    AgentRequest, ListenerInfo, ListenerRequest, ListenerResponse, ThreadMessage,
+    AgentRequest, AgentResponse, ListenerInfo, ListenerRequest, ListenerResponse, ThreadMessage,
 };
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
-use tg_threads::{Delivery, Directory, Envelope, FORWARDS, Outcome, Turn};
+use tg_threads::{Delivery, Directory, Envelope, FORWARDS, Name, Outcome, Turn};
 
 use super::rows::Listeners;
+
+/// Type of the message by which the flow's agent asks whoever is outside before it uses a tool.
+pub const CONFIRM: &str = "confirm";
 
 /// What a listener is given. An agent gets the use of its peers besides.
 pub fn request(delivery: &Delivery, usage: Option<String>) -> ListenerRequest {
@@ -24,8 +27,9 @@ pub fn request(delivery: &Delivery, usage: Option<String>) -> ListenerRequest {
     }
 }
 
-/// What the flow's agent is asked. The trace of its run names the threads, by their ids alone.
-pub fn question(delivery: &Delivery) -> AgentRequest {
+/// What the flow's agent is asked. The trace of its run names the threads, by their ids alone. `grant` names the tools that it uses
+/// for whoever is outside without asking first.
+pub fn question(delivery: &Delivery, grant: &[String]) -> AgentRequest {
     let content = delivery.envelope().content();
     let parent = delivery.parent_thread();
     let mut request = AgentRequest {
@@ -33,6 +37,7 @@ pub fn question(delivery: &Delivery) -> AgentRequest {
         streaming: true,
         thread: delivery.metadata().thread_id.to_string(),
         parent_thread: parent.as_ref().map(ToString::to_string).unwrap_or_default(),
+        grant: grant.to_vec(),
         ..AgentRequest::default()
     };
     let named = content.text("collection");
@@ -40,6 +45,32 @@ pub fn question(delivery: &Delivery) -> AgentRequest {
         named.clone_into(&mut request.collection);
     }
     request
+}
+
+/// What a part of the agent's answer asks before a tool is used, on the thread that whoever is outside knows. The run goes on once
+/// they have answered by the operation `confirm-run`.
+pub fn asks(thread: &str, run: &str, part: &AgentResponse) -> ThreadMessage {
+    let asked: Value = serde_json::from_slice(part.content.as_bytes()).unwrap_or_default();
+    let (tool, arguments) = (&asked["tool"], &asked["arguments"]);
+    let named = tool.as_str().unwrap_or_default();
+    let text = format!(
+        "May the agent use the tool {named}, with {arguments}? Answer elsewhere: tg confirm {run} yes, or no."
+    );
+    let payload = [
+        ("message", Value::from(text)),
+        ("run", Value::from(run)),
+        ("message_id", Value::from(part.message_id.as_str())),
+        ("tool", tool.clone()),
+        ("arguments", arguments.clone()),
+        ("until_ms", asked["until-ms"].clone()),
+    ];
+    let payload = payload.map(|(key, value)| (key.to_owned(), value));
+    ThreadMessage {
+        thread: thread.to_owned(),
+        from: Name::system().to_string(),
+        r#type: CONFIRM.to_owned(),
+        payload: payload.into_iter().collect(),
+    }
 }
 
 /// The answer of the flow's agent.

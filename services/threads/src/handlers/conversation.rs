@@ -37,8 +37,13 @@ const HELD: usize = 8 << 20;
 
 /// A message for a listener, with its number in the conversation.
 type Numbered = (u64, Arc<Delivery>);
-/// A piece of what a listener is about to say.
-type Piece = (Name, String);
+/// What goes to whoever is outside before a listener returns.
+enum Piece {
+    /// A piece of what it is about to say.
+    Chunk(Name, String),
+    /// A message of the system.
+    Message(ThreadMessage),
+}
 
 /// A message that the pump is not told the end of yet.
 struct Open {
@@ -72,6 +77,8 @@ pub(super) struct Conversation<'a> {
     /// What the pump wants done, in order, and is not yet.
     effects: VecDeque<Effect>,
     pieces: (mpsc::Sender<Piece>, mpsc::Receiver<Piece>),
+    /// The thread that whoever is outside knows.
+    thread: String,
     messages: Vec<ThreadMessage>,
     size: usize,
 }
@@ -100,6 +107,7 @@ impl<'a> Conversation<'a> {
             given: 0,
             effects: VecDeque::new(),
             pieces: mpsc::channel(PIECES),
+            thread: String::new(),
             messages: Vec::new(),
             size: 0,
         }
@@ -120,10 +128,10 @@ impl<'a> Conversation<'a> {
             },
         };
         let (thread, effects) = self.workspace.lock().external(external);
-        let thread = thread.to_string();
+        self.thread = thread.to_string();
         if asked.streaming {
             let begun = ThreadsResponse {
-                thread: thread.clone(),
+                thread: self.thread.clone(),
                 ..ThreadsResponse::default()
             };
             self.out.send(begun).await?;
@@ -132,7 +140,7 @@ impl<'a> Conversation<'a> {
         self.carry_out().await?;
         self.until_quiet().await?;
         let last = ThreadsResponse {
-            thread,
+            thread: std::mem::take(&mut self.thread),
             messages: std::mem::take(&mut self.messages),
             end_of_stream: true,
             ..ThreadsResponse::default()
@@ -326,8 +334,9 @@ impl<'a> Conversation<'a> {
         let asked = delivery.envelope().to.clone();
         let id = ids::of_message(&self.cx.id, number, asked.as_str());
         let asked_as = id.clone();
-        let pieces = self.pieces.0.clone();
+        let (pieces, outside) = (self.pieces.0.clone(), self.thread.clone());
         let (cx, patience) = (self.cx, self.threads.options.patience());
+        let grant = &self.asked.grant;
         let numbered = (number, delivery.clone());
         let thread = delivery.metadata().thread_id;
         let (asking, stop) = abortable(async move {
@@ -341,7 +350,7 @@ impl<'a> Conversation<'a> {
             let own = delivery.envelope().to.as_str() == AGENT
                 && delivery.envelope().kind.as_str() == AGENT_REQUEST;
             let outcome = match own {
-                true => agent(&listening, id, &delivery, &pieces).await,
+                true => agent(&listening, (id, &outside), (&delivery, grant), &pieces).await,
                 false => listener(&listening, id, (&delivery, usage), &pieces).await,
             };
             outcome.unwrap_or_else(|error| words::broken(&error))
@@ -368,10 +377,12 @@ impl<'a> Conversation<'a> {
         });
     }
 
-    async fn say(&mut self, (source, chunk): Piece) -> Result<(), Error> {
-        if !self.asked.streaming {
-            return Ok(());
-        }
+    async fn say(&mut self, piece: Piece) -> Result<(), Error> {
+        let (source, chunk) = match piece {
+            Piece::Message(message) => return self.show(message).await,
+            Piece::Chunk(..) if !self.asked.streaming => return Ok(()),
+            Piece::Chunk(source, chunk) => (source, chunk),
+        };
         let piece = ThreadsResponse {
             source: source.to_string(),
             chunk,
@@ -436,7 +447,8 @@ async fn listener(
         let mut part = part?;
         if !part.chunk.is_empty() && part.error.is_none() {
             let chunk = std::mem::take(&mut part.chunk);
-            pieces.send((name.clone(), chunk)).await.ok();
+            let piece = Piece::Chunk(name.clone(), chunk);
+            pieces.send(piece).await.ok();
         }
         if part.end_of_stream || part.error.is_some() {
             return Ok(words::outcome(part));
@@ -445,26 +457,29 @@ async fn listener(
     Ok(Outcome::Unreadable(Vec::new()))
 }
 
+/// Asks the flow's agent. What a tool of its run asks first goes to whoever is outside, on the thread that they know.
 async fn agent(
     listening: &Listening<'_>,
-    id: String,
-    delivery: &Delivery,
+    (id, outside): (String, &str),
+    (delivery, grant): (&Delivery, &[String]),
     pieces: &mpsc::Sender<Piece>,
 ) -> Result<Outcome, Error> {
-    let mut answer = listening.agent(id, &words::question(delivery))?;
+    let mut answer = listening.agent(id.clone(), &words::question(delivery, grant))?;
     let mut text = String::new();
     while let Some(part) = answer.next().await {
-        let part = part?;
-        if let Some(error) = part.error {
+        let mut part = part?;
+        if let Some(error) = part.error.take() {
             return Ok(Outcome::Failed(error.message));
         }
-        if matches!(part.message_type.as_str(), "answer" | "final-answer")
-            && !part.content.is_empty()
-        {
-            text.push_str(&part.content);
-            let piece = (delivery.envelope().to.clone(), part.content);
-            pieces.send(piece).await.ok();
-        }
+        let piece = match part.message_type.as_str() {
+            "answer" | "final-answer" if !part.content.is_empty() => {
+                text.push_str(&part.content);
+                Piece::Chunk(delivery.envelope().to.clone(), part.content)
+            }
+            words::CONFIRM => Piece::Message(words::asks(outside, &id, &part)),
+            _ => continue,
+        };
+        pieces.send(piece).await.ok();
     }
     Ok(words::answered(&text))
 }

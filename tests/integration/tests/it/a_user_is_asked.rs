@@ -206,6 +206,46 @@ async fn a_yes_is_a_call_and_a_no_is_none(bus: Bus) -> Result<()> {
     Ok(())
 }
 
+/// Among listeners the system asks in a message, which names the run.
+async fn a_person_at_the_console_is_asked(bus: Bus) -> Result<()> {
+    let (place, _model) = Workspace::scripted(bus, model()).await?;
+    let mcp = McpServer::start().await?;
+    put_in(&place.url, &place.id, &mcp).await?;
+    let socket = place.socket().await?;
+    for (nonce, answer, calls) in [("nonce-no", "no", 0), ("nonce-yes", "yes", 1)] {
+        let request = json!({"operation": "send-message", "flow": "default", "to": "console-router",
+            "type": "consoleinput", "payload": {"text": format!("Pay it. {nonce}"), "target": "agent"},
+            "console": true, "streaming": true});
+        let envelope = json!({"service": "threads", "request": request});
+        let mut shown = socket.send(envelope).await?;
+        let asks = loop {
+            let next = tokio::time::timeout(BOUND, shown.next()).await;
+            let frame = next.context("nothing is asked")?.context("it ended")?;
+            let message = &frame["response"]["messages"][0];
+            if message["type"] == "confirm" {
+                break message.clone();
+            }
+        };
+        ensure!(mcp.count("pay") == 0, "called before it was allowed");
+        ensure!(
+            asks["from"] == "system" && asks["payload"]["arguments"] == json!({"bill": "7"}),
+            "{asks}"
+        );
+        let run = asks["payload"]["run"].as_str().context("a run")?;
+        let told = place.tg(&["confirm", run, answer]).await?;
+        ensure!(told.code == Some(0), "{told:?}");
+        let frames = shown.all(BOUND).await?;
+        let said = format!("The answer for {nonce} is here.");
+        let prompt = frames.iter().find(|frame| {
+            let output = frame["response"]["messages"][0]["payload"]["output"].as_str();
+            output.is_some_and(|output| output.trim() == said)
+        });
+        ensure!(prompt.is_some(), "{}", brief(&frames));
+        ensure!(mcp.count("pay") == calls, "{answer}: {}", mcp.count("pay"));
+    }
+    Ok(())
+}
+
 async fn no_answer_in_time_is_a_no_and_a_grant_asks_nothing(bus: Bus) -> Result<()> {
     let (server, _model, mcp, _node) = up(bus).await?;
     let url = server.url();
@@ -322,6 +362,7 @@ async fn an_editor_asks_its_user(bus: Bus) -> Result<()> {
 }
 
 on_both_buses!(
+    a_person_at_the_console_is_asked,
     a_yes_is_a_call_and_a_no_is_none,
     an_editor_asks_its_user,
     no_answer_in_time_is_a_no_and_a_grant_asks_nothing,

@@ -107,6 +107,22 @@ impl System {
         ensure!(used || told.contains("there is no tool 'pay'"), "{reply}");
         Ok(used)
     }
+
+    /// Whether the flow's agent uses the tool if it is asked among listeners. What the body says of the caller is nothing.
+    async fn uses_among_listeners(&self, key: &str) -> Result<bool> {
+        let calls = self.mcp.count("pay");
+        let ask = json!({"operation": "send-message", "flow": "default", "to": "agent", "type": "agentrequest",
+            "payload": {"question": "What is it? nonce-1"}, "roles": ["writer", "admin"], "grant": ["pay"]});
+        let (status, reply) = self.post(key, "api/v1/threads", ask).await?;
+        ensure!(status == 200, "{reply}");
+        let answer = reply["messages"][0]["payload"]["answer"].as_str();
+        let answer = answer.with_context(|| reply.to_string())?;
+        ensure!(
+            answer.trim() == "The answer for nonce-1 is here.",
+            "{reply}"
+        );
+        Ok(self.mcp.count("pay") > calls)
+    }
 }
 
 async fn a_tool_is_for_whom_its_roles_name(bus: Bus) -> Result<()> {
@@ -126,6 +142,16 @@ async fn a_tool_is_for_whom_its_roles_name(bus: Bus) -> Result<()> {
     ensure!(!system.uses(&reader, plain.clone()).await?, "a reader");
     ensure!(!system.uses(&narrow, plain.clone()).await?, "a narrow key");
     ensure!(!system.uses(&feigned, plain).await?, "a role not had");
+    for (key, uses) in [
+        (&writer, true),
+        (&named, true),
+        (&reader, false),
+        (&narrow, false),
+        (&feigned, false),
+    ] {
+        let used = system.uses_among_listeners(key).await?;
+        ensure!(used == uses, "among listeners: {used}, not {uses}");
+    }
     // What a client says of itself is nothing.
     for pattern in ["", "plan-then-execute", "supervisor"] {
         let said = json!({"roles": ["writer", "admin"], "tools": ["pay"], "grant": ["pay"],
@@ -167,6 +193,14 @@ async fn a_tool_that_writes_is_used_where_it_was_granted(bus: Bus) -> Result<()>
     let pay = json!({"grant": ["pay"]});
     ensure!(system.uses(&writer, pay).await?, "a grant of the request");
     ensure!(system.uses(&granting, json!({})).await?, "one of the key");
+    ensure!(
+        system.uses_among_listeners(&granting).await?,
+        "one of the key, among listeners"
+    );
+    ensure!(
+        !system.uses_among_listeners(&writer).await?,
+        "a grant of the body, among listeners"
+    );
     Ok(())
 }
 

@@ -29,6 +29,7 @@ impl Translate for Threads {
             streaming: body.flag("streaming")?,
             limit: body.integer_or("limit", 0)?,
             after: body.text("after")?,
+            grant: about.granted.clone(),
         })
     }
 
@@ -110,6 +111,20 @@ mod tests {
         }
         let asked = question::<Threads>(json!({}), "send-message").unwrap();
         assert_eq!(asked.payload, "");
+    }
+
+    #[test]
+    fn a_grant_is_of_the_key_and_never_of_the_body() {
+        let body = json!({"to": "agent", "payload": {}, "grant": ["pay"], "roles": ["admin"]});
+        let asked = question::<Threads>(body.clone(), "send-message").unwrap();
+        assert!(asked.grant.is_empty(), "{asked:?}");
+        let about = About {
+            granted: vec!["mail".to_owned()],
+            ..About::default()
+        };
+        let body = body.as_object().cloned().unwrap();
+        let asked = Threads::question(&Fields::new(&body), &about).unwrap();
+        assert_eq!(asked.grant, ["mail"]);
     }
 
     #[test]

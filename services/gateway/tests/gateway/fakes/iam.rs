@@ -73,6 +73,10 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                         response.resolved_scopes = vec!["agent".into(), "model:one".into()];
                         ("admin", "acme")
                     }
+                    "tg_granting" => {
+                        response.resolved_scopes = vec!["agent".into(), "tool:pay".into()];
+                        ("admin", "acme")
+                    }
                     "tg_scoped" => {
                         response.resolved_scopes = vec!["config:read".into()];
                         ("admin", "acme")
@@ -97,7 +101,8 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                 let resource: serde_json::Value =
                     serde_json::from_str(&ask.resource_json).unwrap_or_default();
                 let at_home = resource["workspace"].as_str().is_none_or(|ws| ws == "acme");
-                let reads = ask.capability == "agent" || ask.capability.ends_with(":read");
+                let reads = matches!(ask.capability.as_str(), "agent" | "role:reader")
+                    || ask.capability.ends_with(":read");
                 response.decision_allow = match ask.user_id.as_str() {
                     "admin" => true,
                     // By a grant there, which is none for the system.
