@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use tg_threads::{Effect, Limits, Outcome, Room, ThreadId, Turn};
+use tg_threads::{Effect, Limits, Name, Outcome, Registry, Room, ThreadId, Turn};
 
-use crate::world::{Mesh, agent, caller, delivery, place, says, tool};
+use crate::world::{Counted, Mesh, agent, caller, delivery, place, says, tool};
 
 fn text(delivery: &tg_threads::Delivery) -> String {
     delivery.envelope().content().text("text").to_owned()
@@ -38,6 +38,68 @@ fn line_134_a_given_thread_is_kept() {
     assert_ne!(mesh.external(other, "greeter", "textinput", b"{}"), own);
     assert!(mesh.pump.close(own, &caller(None)).contains(&own));
     assert_ne!(mesh.send_on(Some(own), "greeter", "d"), own);
+}
+
+/// 134: an id that another workspace has or had is silently another one, also for what cannot be processed. Whoever has it keeps it.
+#[test]
+fn line_134_an_id_of_another_workspace_is_taken() {
+    let room = Room::default();
+    let workspace = || {
+        let mut mesh = Mesh::within([tool("echo")], Limits::default(), room.clone());
+        mesh.handles("echo", |_| Turn::respond("textinput", says("hi")));
+        mesh
+    };
+    let [mut one, mut other] = [workspace(), workspace()];
+    let live = ThreadId::parse("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70").unwrap();
+    let ended = ThreadId::parse("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d71").unwrap();
+    for id in [live, ended] {
+        assert_eq!(one.send_on(Some(id), "echo", "a"), id);
+    }
+    assert!(one.pump.close(ended, &caller(None)).contains(&ended));
+    for id in [live, ended] {
+        assert_ne!(other.send_on(Some(id), "echo", "a"), id);
+        assert_ne!(other.send_on(Some(id), "ghost", "a"), id);
+    }
+    assert_eq!(one.send_on(Some(live), "echo", "b"), live);
+    // Of a workspace that is gone, all have ended.
+    drop(one);
+    for id in [live, ended] {
+        assert_ne!(other.send_on(Some(id), "echo", "b"), id);
+    }
+}
+
+/// Ids of ended threads are remembered up to a bound of each workspace and one of all: at both the oldest are forgotten.
+#[test]
+fn the_oldest_ended_ids_are_forgotten() {
+    let id = |number: u8| ThreadId::from_random([number; 16]);
+    let name = Name::any("a").unwrap();
+    let limits = Limits {
+        ended: 6,
+        ..Limits::default()
+    };
+    // Eight of all workspaces.
+    let room = Room::of(2);
+    let [mut flood, mut quiet] = [room.clone(), room].map(|room| Registry::new(limits, room));
+    let ends = |registry: &mut Registry, number| {
+        let by = caller(Some(id(number)));
+        let registered = registry.register(&by, &name, &mut Counted::default());
+        assert_eq!(registered, Ok(id(number)));
+        assert_eq!(registry.terminate(id(number)), [id(number)]);
+    };
+    let is_free = |registry: &Registry, number| {
+        let by = caller(Some(id(number)));
+        registry.id_for(&by, &mut Counted::default()) == id(number)
+    };
+    ends(&mut quiet, 1);
+    (10..17).for_each(|number| ends(&mut flood, number));
+    // The seventh of its own pushed out its first, and nothing of the other workspace.
+    assert!(is_free(&quiet, 10) && !is_free(&quiet, 11) && !is_free(&flood, 1));
+    ends(&mut quiet, 2);
+    assert!(!is_free(&flood, 1));
+    ends(&mut quiet, 3);
+    assert!(is_free(&flood, 1) && !is_free(&flood, 2) && !is_free(&flood, 11));
+    ends(&mut quiet, 4);
+    assert!(is_free(&flood, 11) && !is_free(&flood, 12) && !is_free(&flood, 2));
 }
 
 /// 135: two messages from outside never share a thread.
