@@ -314,7 +314,7 @@ impl Registry {
             return Err(Refused::Ended);
         };
         let new = fresh(&mut self.room.taken.lock(), world);
-        tree.add(new, chain);
+        tree.add(new, chain, world.time());
         self.tree_of.insert(new, first);
         Ok(new)
     }

@@ -68,6 +68,28 @@ fn line_134_an_id_of_another_workspace_is_taken() {
     }
 }
 
+/// A thread has one beginning. One of a later start under the same id has another: what is kept of the earlier one is not its own.
+#[test]
+fn a_thread_of_a_later_start_began_later() {
+    let id = ThreadId::parse("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70").ok();
+    let begun = [5, 10].map(|start| {
+        let mut mesh = Mesh::of([tool("a"), tool("b")]);
+        mesh.handles("a", |got| match got.metadata().from_id.as_str() {
+            "b" => Turn::respond("textinput", says("done")),
+            _ => Turn::forward("b", "textinput", says("x")),
+        });
+        mesh.handles("b", |_| Turn::respond("textinput", says("hi")));
+        for now in [start, start + 1] {
+            mesh.world.now = now;
+            assert_eq!(mesh.send_on(id, "a", "x"), id.unwrap());
+        }
+        let got = mesh.got.iter().map(|got| got.metadata().since);
+        got.collect::<Vec<_>>()
+    });
+    // What `a` called ended with its respond: the second time it is another thread.
+    assert_eq!(begun, [[5, 5, 5, 5, 6, 5], [10, 10, 10, 10, 11, 10]]);
+}
+
 /// Ids of ended threads are remembered up to a bound of each workspace and one of all: at both the oldest are forgotten.
 #[test]
 fn the_oldest_ended_ids_are_forgotten() {
