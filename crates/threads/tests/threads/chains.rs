@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use tg_threads::{Effect, Limits, Name, Outcome, Registry, Room, ThreadId, Turn};
+use tg_threads::{Effect, Limits, Name, Outcome, Refused, Registry, Room, ThreadId, Turn};
 
 use crate::world::{Counted, Mesh, agent, caller, delivery, place, says, tool};
 
@@ -283,11 +283,17 @@ fn line_140_none_cleans_up() {
     let both =
         Turn::forward("sink", "textinput", says("x")).and_forward("fan", "textinput", says("y"));
     let effects = mesh.back(&fan, Outcome::Turn(both));
-    assert!(
-        mesh.back(&delivery(&effects), Outcome::Turn(Turn::none()))
-            .is_empty()
-    );
+    let [Effect::Deliver(sink), Effect::Deliver(fan)] = effects.as_slice() else {
+        panic!("{effects:?}");
+    };
+    assert!(mesh.back(sink, Outcome::Turn(Turn::none())).is_empty());
     assert!(mesh.pump.registry().is_live(first));
+    let effects = mesh.back(fan, Outcome::Turn(Turn::none()));
+    assert!(
+        matches!(effects.as_slice(), [Effect::Ended(all)] if all.contains(&first)),
+        "{effects:?}"
+    );
+    assert_eq!(mesh.pump.registry().live(), 0);
 }
 
 /// 141: a respond above everybody sends nothing, and is no error.
@@ -297,7 +303,18 @@ fn line_141_an_exhausted_chain_sends_nothing() {
     let boot = mesh.boot.clone();
     let respond = Turn::respond("textinput", says("x"));
     assert!(mesh.back(&boot, Outcome::Turn(respond)).is_empty());
-    assert!(mesh.pump.registry().is_live(boot.metadata().thread_id));
+    // Nor is there anybody above whoever came in from outside.
+    let mut world = Counted::default();
+    let mut registry = Registry::new(Limits::default(), Room::default());
+    let name = Name::any("a").unwrap();
+    let first = registry.register(&caller(None), &name, &mut world).unwrap();
+    let above = registry.prune(first, &mut world).unwrap();
+    let (target, thread) = above.expect("whoever sent it");
+    assert_eq!(target, Name::console());
+    assert_eq!(registry.prune(thread, &mut world), Ok(None));
+    // A thread that has ended is an error, which is another thing.
+    registry.terminate(first);
+    assert_eq!(registry.prune(first, &mut world), Err(Refused::Ended));
 }
 
 /// 142: names have dots; one name goes at a time.
