@@ -8,9 +8,9 @@ A listener serves the queue of its name. What it gets is a JSON object: `thread_
 an agent, `own_name` and `usage_instructions`. What it returns goes to the queue in the header `reply-to`, under the same
 `id`: `respond` with a type and a payload, `forwards` with messages for others, or neither.
 
-The sender repeats a message that it hears nothing of, and the repeat may reach another process that serves the same queue. So
-this program works in threads of their own, and its main thread sends `alive` meanwhile. It answers in one part and lets nobody
-stop it, so it needs neither `credit`, `resend` nor `cancel`. docs/threads.md lists all frames.
+The sender repeats a message that it hears nothing of, and the repeat may reach another process that serves the same queue.
+So the work is done in threads of its own, and the main thread sends `alive` meanwhile. The answer is one part, and nothing
+stops the work, so this needs neither `credit`, `resend` nor `cancel`. docs/threads.md lists all frames.
 """
 
 import json
@@ -42,7 +42,8 @@ def main(broker, workspace, flow):
     # RabbitMQ refuses queues that are neither durable nor exclusive since 4.3.
     channel.queue_declare(queue, durable=True, auto_delete=True, arguments={"x-expires": 10_000})
     channel.queue_bind(queue, exchange, queue)
-    inbox = channel.queue_declare("", exclusive=True).method.queue
+    # Senders see by it that this process lives. Nobody reads what comes there, so no more than one message waits.
+    inbox = channel.queue_declare("", exclusive=True, arguments={"x-max-length": 1}).method.queue
     workers = ThreadPoolExecutor(AT_ONCE)
     # The headers of each message that has no answer yet, by its id. Only the main thread uses this, and the channel.
     at_work = {}
