@@ -103,8 +103,8 @@ impl Directory {
         bytes.saturating_mul(weight)
     }
 
-    /// The listener that another one may forward to. One that it may not reach is as one that is not there, also in the time
-    /// that this and all that follows take.
+    /// The listener that another one may forward to. A forbidden listener is treated as an unknown one, so that the time of the
+    /// answer does not differ either.
     pub(crate) fn reached(&self, from: &Name, to: &str) -> Option<&Arc<Listener>> {
         let (own, target) = (self.listeners.get(from), self.get(to));
         let may = own.is_some_and(|own| self.may(own, to));

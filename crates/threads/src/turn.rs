@@ -145,8 +145,8 @@ pub(crate) struct Sending {
 }
 
 impl Outcome {
-    /// Whether the check takes long; see [`Directory::is_costly`]. Only what the handler may reach is weighed: whatever else it
-    /// names is not checked.
+    /// Whether the check takes long; see [`Directory::is_costly`]. Only schemas of listeners that the handler may reach
+    /// count: others are not checked, and their weight would show in the time of the answer.
     pub fn is_costly(&self, directory: &Directory, delivery: &Delivery) -> bool {
         let Self::Turn(turn) = self else {
             return false;
