@@ -94,14 +94,21 @@ impl Directory {
     /// Whether it takes long to read a payload of so many bytes and to check it by what its listener takes: longer than a task
     /// may keep a thread of the runtime.
     pub fn is_costly(&self, to: &str, kind: &str, bytes: usize) -> bool {
-        self.cost(to, kind, bytes) >= CHECKS
+        Self::cost(self.get(to), kind, bytes) >= CHECKS
     }
 
     /// Bytes times the values of the schema that they are checked by.
-    pub(crate) fn cost(&self, to: &str, kind: &str, bytes: usize) -> usize {
-        let listener = self.get(to);
-        let weight = listener.map_or(LIGHTEST, |listener| listener.weight(kind));
+    pub(crate) fn cost(to: Option<&Arc<Listener>>, kind: &str, bytes: usize) -> usize {
+        let weight = to.map_or(LIGHTEST, |listener| listener.weight(kind));
         bytes.saturating_mul(weight)
+    }
+
+    /// The listener that another one may forward to. A forbidden listener is treated as an unknown one, so that the time of the
+    /// answer does not differ either.
+    pub(crate) fn reached(&self, from: &Name, to: &str) -> Option<&Arc<Listener>> {
+        let (own, target) = (self.listeners.get(from), self.get(to));
+        let may = own.is_some_and(|own| self.may(own, to));
+        target.filter(|_| may)
     }
 
     /// Whether one may forward to another. Names are compared exactly.

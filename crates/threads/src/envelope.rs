@@ -82,6 +82,9 @@ impl Envelope {
 pub struct Metadata {
     /// The thread, opaque.
     pub thread_id: ThreadId,
+    /// When the thread began, in milliseconds since the Unix epoch. Its id may have been that of an earlier one, of which nothing
+    /// is known any more.
+    pub since: u64,
     /// Who sent it; of the hops before nothing is said.
     pub from_id: Name,
     /// The listener's own name; agents only.

@@ -20,6 +20,7 @@ mod name;
 mod payload;
 mod pump;
 mod registry;
+mod taken;
 mod tree;
 mod turn;
 pub mod xml;

@@ -59,6 +59,7 @@ impl Pump {
         };
         let metadata = Metadata {
             thread_id: root,
+            since: world.time(),
             from_id: Name::system(),
             own_name: None,
             is_self_call: false,
@@ -364,11 +365,16 @@ impl Pump {
         };
         tree.in_flight += 1;
         let first = tree.first;
-        if let (true, Some(known)) = (anew, tree.threads.get_mut(&thread)) {
-            known.iterations = 0;
+        let mut since = 0;
+        if let Some(known) = tree.threads.get_mut(&thread) {
+            since = known.since;
+            if anew {
+                known.iterations = 0;
+            }
         }
         let metadata = Metadata {
             thread_id: thread,
+            since,
             from_id: envelope.from.clone(),
             own_name: to.is_agent().then(|| to.name.clone()),
             is_self_call: envelope.from == to.name,

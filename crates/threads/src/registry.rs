@@ -1,13 +1,16 @@
 //! Which thread is which chain. Chains are lists of names below the root, unique within a tree; they are shown to nobody
 //! but those who may look into everything.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::envelope::{Caller, Place};
 use crate::id::{ThreadId, World};
 use crate::name::{Name, SYSTEM};
+use crate::taken::{Owner, Taken};
 use crate::tree::{Chain, Tree};
 
 /// How much is kept.
@@ -21,7 +24,7 @@ pub struct Limits {
     pub live: usize,
     /// Most trees; one of the registry that nothing is in progress of makes room.
     pub trees: usize,
-    /// Most ids of ended threads that are remembered, so that nobody has one again.
+    /// Most ids of ended threads of the registry that are remembered, so that nobody has one again.
     pub ended: usize,
     /// A tree that was untouched for so many milliseconds ends.
     pub idle: u64,
@@ -63,14 +66,20 @@ const RESERVE: usize = 10;
 const LITTLE: usize = 50;
 /// One in so many places is made free at once where there is none.
 const TOGETHER: usize = 100;
+/// Ids of ended threads that are remembered for each place of a room.
+const REMEMBERED: usize = 4;
 
 /// Room for the live threads of all registries that share it. Each has a part of it as its own limit, and makes room for itself
 /// with trees of its own alone. Whoever holds all registries may have another one [give up](Registry::give_up) a tree. A tenth
 /// is for registries that have less than a fiftieth: a few busy ones do not take it all.
+///
+/// An id that one registry has or had is taken in all of them. Ended ones are remembered up to four times as many as the room
+/// has places; beyond that the oldest go first.
 #[derive(Debug, Clone)]
 pub struct Room {
     used: Arc<AtomicUsize>,
     most: usize,
+    taken: Arc<Mutex<Taken>>,
 }
 
 impl Default for Room {
@@ -86,6 +95,7 @@ impl Room {
         Self {
             used: Arc::default(),
             most,
+            taken: Arc::new(Mutex::new(Taken::of(most.saturating_mul(REMEMBERED)))),
         }
     }
 
@@ -133,12 +143,12 @@ impl Room {
 pub struct Registry {
     limits: Limits,
     room: Room,
+    /// Whose ids they are, in the room.
+    owner: Owner,
     root: Option<(ThreadId, Name)>,
     /// Trees by their first thread.
     trees: HashMap<ThreadId, Tree>,
     tree_of: HashMap<ThreadId, ThreadId>,
-    ended: HashSet<ThreadId>,
-    ended_in_order: VecDeque<ThreadId>,
     /// Ended to make room, and nobody was notified yet.
     pushed_out: Vec<ThreadId>,
 }
@@ -146,29 +156,32 @@ pub struct Registry {
 impl Drop for Registry {
     fn drop(&mut self) {
         self.room.give_back(self.tree_of.len());
+        let ids = self.tree_of.keys().copied().chain(self.root());
+        let mut taken = self.room.taken.lock();
+        taken.end(self.owner, ids, self.limits.ended);
     }
 }
 
 impl Registry {
     /// An empty one.
     pub fn new(limits: Limits, room: Room) -> Self {
+        let owner = room.taken.lock().enter();
         Self {
             limits,
             room,
+            owner,
             root: None,
             trees: HashMap::new(),
             tree_of: HashMap::new(),
-            ended: HashSet::new(),
-            ended_in_order: VecDeque::new(),
             pushed_out: Vec::new(),
         }
     }
 
     /// The root thread of this start; made once.
     pub fn initialize_root(&mut self, mesh: &Name, world: &mut dyn World) -> ThreadId {
-        self.root
-            .get_or_insert_with(|| (world.fresh(), mesh.clone()))
-            .0
+        let taken = &self.room.taken;
+        let root = || (fresh(&mut taken.lock(), world), mesh.clone());
+        self.root.get_or_insert_with(root).0
     }
 
     /// The root thread, once there is one.
@@ -194,15 +207,15 @@ impl Registry {
         target: &Name,
         world: &mut dyn World,
     ) -> Result<ThreadId, Refused> {
-        let id = match caller.thread {
-            Some(id) if self.is_theirs(id, caller) && self.ends_in(id, target) => {
-                self.touch(id, world.time());
-                return Ok(id);
-            }
-            Some(id) if self.is_free(id) => id,
-            _ => world.fresh(),
-        };
+        if let Some(id) = caller.thread
+            && self.is_theirs(id, caller)
+            && self.ends_in(id, target)
+        {
+            self.touch(id, world.time());
+            return Ok(id);
+        }
         self.make_room(None).ok_or(Refused::Trees)?;
+        let id = self.claim(caller.thread, world);
         let chain = vec![caller.initiator.clone(), target.clone()];
         let tree = Tree::new(caller, id, chain, world.time());
         self.trees.insert(id, tree);
@@ -300,8 +313,8 @@ impl Registry {
             self.room.give_back(1);
             return Err(Refused::Ended);
         };
-        let new = world.fresh();
-        tree.add(new, chain);
+        let new = fresh(&mut self.room.taken.lock(), world);
+        tree.add(new, chain, world.time());
         self.tree_of.insert(new, first);
         Ok(new)
     }
@@ -374,8 +387,21 @@ impl Registry {
         self.trees.get_mut(self.tree_of.get(&id)?)
     }
 
+    /// Whether nobody has or had an id, in this workspace or another.
     fn is_free(&self, id: ThreadId) -> bool {
-        !self.is_live(id) && !self.ended.contains(&id)
+        !self.room.taken.lock().has(id)
+    }
+
+    /// The given id where it is free, else a fresh one. It is taken at once: of two workspaces one has it.
+    fn claim(&self, given: Option<ThreadId>, world: &mut dyn World) -> ThreadId {
+        let mut taken = self.room.taken.lock();
+        match given {
+            Some(id) if !taken.has(id) => {
+                taken.take(id);
+                id
+            }
+            _ => fresh(&mut taken, world),
+        }
     }
 
     fn ends_in(&self, id: ThreadId, target: &Name) -> bool {
@@ -467,13 +493,15 @@ impl Registry {
             if self.tree_of.remove(id).is_some() {
                 self.room.give_back(1);
             }
-            self.ended.insert(*id);
-            self.ended_in_order.push_back(*id);
         }
-        while self.ended_in_order.len() > self.limits.ended {
-            if let Some(old) = self.ended_in_order.pop_front() {
-                self.ended.remove(&old);
-            }
-        }
+        let mut taken = self.room.taken.lock();
+        taken.end(self.owner, ended.iter().copied(), self.limits.ended);
     }
+}
+
+/// An id of the system's own, which is taken from now on.
+fn fresh(taken: &mut Taken, world: &mut dyn World) -> ThreadId {
+    let id = world.fresh();
+    taken.take(id);
+    id
 }

@@ -13,6 +13,8 @@ pub(crate) type Chain = Vec<Name>;
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) chain: Chain,
+    /// When it began.
+    pub(crate) since: u64,
     /// Messages in a row that its listener got from itself or from the system.
     pub(crate) iterations: u32,
     /// Messages in a row of its listener that could not be processed.
@@ -47,14 +49,15 @@ impl Tree {
             touched: now,
             in_flight: 0,
         };
-        tree.add(id, chain);
+        tree.add(id, chain, now);
         tree
     }
 
-    pub(crate) fn add(&mut self, id: ThreadId, chain: Chain) {
+    pub(crate) fn add(&mut self, id: ThreadId, chain: Chain, now: u64) {
         self.by_chain.insert(chain.clone(), id);
         let thread = Thread {
             chain,
+            since: now,
             iterations: 0,
             huhs: 0,
         };

@@ -145,16 +145,20 @@ pub(crate) struct Sending {
 }
 
 impl Outcome {
-    /// Whether the check takes long; see [`Directory::is_costly`].
-    pub fn is_costly(&self, directory: &Directory) -> bool {
+    /// Whether the check takes long; see [`Directory::is_costly`]. Only schemas of listeners that the handler may reach
+    /// count: others are not checked, and their weight would show in the time of the answer.
+    pub fn is_costly(&self, directory: &Directory, delivery: &Delivery) -> bool {
         let Self::Turn(turn) = self else {
             return false;
         };
         let mut cost = 0_usize;
-        let forwards = turn.forwards.iter().map(|one| (&*one.to, &one.wish));
-        let respond = turn.respond.iter().map(|wish| ("", wish));
+        let from = &delivery.envelope.to;
+        let forwards = turn.forwards.iter();
+        let forwards = forwards.map(|one| (directory.reached(from, &one.to), &one.wish));
+        let respond = turn.respond.iter().map(|wish| (None, wish));
         forwards.chain(respond).any(|(to, wish)| {
-            cost = cost.saturating_add(directory.cost(to, &wish.kind, length(&wish.body)));
+            let one = Directory::cost(to, &wish.kind, length(&wish.body));
+            cost = cost.saturating_add(one);
             cost >= CHECKS
         })
     }
@@ -163,11 +167,8 @@ impl Outcome {
     pub fn checked(self, directory: &Directory, delivery: &Delivery) -> Checked {
         Checked(match self {
             Self::Turn(turn) => {
-                let own = directory.get(delivery.envelope.to.as_str());
                 let sending = |forward: Forward| {
-                    let target = directory.get(&forward.to);
-                    let may = own.is_some_and(|own| directory.may(own, &forward.to));
-                    let target = target.filter(|_| may);
+                    let target = directory.reached(&delivery.envelope.to, &forward.to);
                     let takes = |payload| target.and_then(|target| target.admitted(payload));
                     let payload = forward.wish.read(takes);
                     let to = forward.to;

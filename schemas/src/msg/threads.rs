@@ -163,6 +163,9 @@ pub struct ListenerRequest {
     /// The thread: whatever is kept for it is kept under this.
     pub thread_id: String,
     #[serde(deserialize_with = "nullable")]
+    /// When the thread began, in milliseconds since 1970. Whatever is kept under its id from before is of an earlier thread.
+    pub since_ms: i64,
+    #[serde(deserialize_with = "nullable")]
     /// Who sent it.
     pub from_id: String,
     /// The listener's own name; agents only.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tg_mesh::{Ask, Deadline};
-use tg_schemas::msg::{ThreadsRequest, ThreadsResponse};
+use tg_schemas::msg::{ThreadMessage, ThreadsRequest, ThreadsResponse};
 use tg_schemas::{Class, Topic, WorkspaceId};
 use tg_testkit::config::Config;
 use tg_testkit::flow::{SOON, TestFlow};
@@ -41,32 +41,34 @@ fn greeter() -> PathBuf {
     built.join("examples/greeter")
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rust_listener_and_a_python_listener_make_an_answer() {
-    let place = Place::rabbitmq().await;
-    let Place::RabbitMq(broker) = &place else {
-        panic!("a broker");
-    };
+fn python(program: &str) -> Command {
+    let mut python = Command::new(root().join(".cache/venv/bin/python3"));
+    python.arg(root().join(program));
+    python
+}
+
+/// A system that knows these listeners.
+async fn system(place: &Place, names: &[&str]) -> TestFlow {
     let config = Config::new();
     config.put("flow", "default", "{}");
     let row = r#"{"description": "An example.", "types": {"textinput": {"type": "object"}}}"#;
-    for name in ["greeter", "shouter"] {
+    for name in names {
         config.put("listener", name, row);
     }
     let host = |mesh: &_| processors(mesh, Options::default());
-    let flow = TestFlow::start(&place, config, &[], host).await;
-    let _greeter = run(Command::new(greeter()), broker).await;
-    let mut python = Command::new(root().join(".cache/venv/bin/python3"));
-    python.arg(root().join("examples/shouter.py"));
-    let _shouter = run(python, broker).await;
+    TestFlow::start(place, config, &[], host).await
+}
+
+/// The pieces and the messages that a text for a listener leads to.
+async fn sent(flow: &TestFlow, to: &str, text: &str) -> (String, Vec<ThreadMessage>) {
     let workspace = WorkspaceId::new("default").unwrap();
     let topic = Topic::workspace(Class::Request, "threads", &workspace);
     let request = ThreadsRequest {
         operation: "send-message".to_owned(),
         flow: "default".to_owned(),
-        to: "greeter".to_owned(),
+        to: to.to_owned(),
         r#type: "textinput".to_owned(),
-        payload: json!({"text": "Ada"}).to_string(),
+        payload: json!({ "text": text }).to_string(),
         streaming: true,
         ..ThreadsRequest::default()
     };
@@ -81,10 +83,48 @@ async fn a_rust_listener_and_a_python_listener_make_an_answer() {
         said.push_str(&part.chunk);
         messages.extend(part.messages);
     }
+    (said, messages)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rust_listener_and_a_python_listener_make_an_answer() {
+    let place = Place::rabbitmq().await;
+    let Place::RabbitMq(broker) = &place else {
+        panic!("a broker");
+    };
+    let flow = system(&place, &["greeter", "shouter"]).await;
+    let _greeter = run(Command::new(greeter()), broker).await;
+    let _shouter = run(python("examples/shouter.py"), broker).await;
+    let (said, messages) = sent(&flow, "greeter", "Ada").await;
     assert_eq!(said, "Hello, Ada");
     let told: Vec<_> = messages
         .iter()
         .map(|one| (one.from.as_str(), one.payload["text"].as_str().unwrap()))
         .collect();
     assert_eq!(told, [("greeter", "HELLO, ADA")]);
+}
+
+/// A listener in Python that takes long reports that it is at work: its message goes to no other process of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_python_listener_begins_a_message_once() {
+    let place = Place::rabbitmq().await;
+    let Place::RabbitMq(broker) = &place else {
+        panic!("a broker");
+    };
+    let flow = system(&place, &["slow"]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let slow = || {
+        let mut slow = python("tests/integration/clients/slow.py");
+        slow.env("BEGUN", &begun);
+        slow
+    };
+    let _both = (run(slow(), broker).await, run(slow(), broker).await);
+    for text in ["one", "two"] {
+        let (_, messages) = sent(&flow, "slow", text).await;
+        let answers: Vec<_> = messages.iter().map(|one| &one.payload["text"]).collect();
+        assert_eq!(answers, [&json!(text.to_uppercase())]);
+    }
+    let begun = std::fs::read_to_string(&begun).unwrap();
+    assert_eq!(begun, "one\ntwo\n");
 }

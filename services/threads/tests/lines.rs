@@ -45,6 +45,18 @@ async fn line_134_a_given_thread_is_kept(place: Place) {
     }
 }
 
+/// A listener reads when its thread began: the same in each message.
+async fn a_listener_reads_when_its_thread_began(place: Place) {
+    let mut world = World::start(&place, &[("echo", tool("Echoes."))]).await;
+    world
+        .listen("echo", |got| respond(&got.since_ms.to_string()))
+        .await;
+    let (first, thread) = world.texts(&send("echo", "x")).await;
+    assert_eq!(world.texts(&on(&thread, send("echo", "x"))).await.0, first);
+    let began: i64 = first[0].parse().unwrap();
+    assert!(began > 0, "{began}");
+}
+
 /// 135: of two messages to one listener each has a thread and what is kept for it.
 async fn line_135_messages_from_outside_are_apart(place: Place) {
     let mut world = World::start(&place, &[("counter", tool("Counts."))]).await;
@@ -277,6 +289,7 @@ async fn line_149_usage_names_the_peers(place: Place) {
 
 tg_testkit::on_both_buses!(
     line_134_a_given_thread_is_kept,
+    a_listener_reads_when_its_thread_began,
     line_135_messages_from_outside_are_apart,
     line_139_a_late_answer_is_dropped,
     line_142_dots_split_nothing,

@@ -1,6 +1,7 @@
 //! Threads over the bus, and the examples.
 
 mod agent;
+mod apart;
 mod ended;
 mod examples;
 mod ids;

@@ -103,6 +103,9 @@ async fn faults_say_nothing_of_their_cause(place: Place) {
         "{said:?}"
     );
     assert_eq!(calls.load(Ordering::Acquire), 1);
+    // A message that was put back would be handled before the next one.
+    world.texts(&send("asker", "broken")).await;
+    assert_eq!(calls.load(Ordering::Acquire), 2);
     let mut bad = vec![send("ghost", "x"), send("asker", "x"), send("asker", "x")];
     bad[1].r#type = "sub".to_owned();
     bad[2].payload = "not json".to_owned();

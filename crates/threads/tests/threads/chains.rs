@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use tg_threads::{Effect, Limits, Outcome, Room, ThreadId, Turn};
+use tg_threads::{Effect, Limits, Name, Outcome, Refused, Registry, Room, ThreadId, Turn};
 
-use crate::world::{Mesh, agent, caller, delivery, place, says, tool};
+use crate::world::{Counted, Mesh, agent, caller, delivery, place, says, tool};
 
 fn text(delivery: &tg_threads::Delivery) -> String {
     delivery.envelope().content().text("text").to_owned()
@@ -38,6 +38,90 @@ fn line_134_a_given_thread_is_kept() {
     assert_ne!(mesh.external(other, "greeter", "textinput", b"{}"), own);
     assert!(mesh.pump.close(own, &caller(None)).contains(&own));
     assert_ne!(mesh.send_on(Some(own), "greeter", "d"), own);
+}
+
+/// 134: an id that another workspace has or had is silently another one, also for what cannot be processed. Whoever has it keeps it.
+#[test]
+fn line_134_an_id_of_another_workspace_is_taken() {
+    let room = Room::default();
+    let workspace = || {
+        let mut mesh = Mesh::within([tool("echo")], Limits::default(), room.clone());
+        mesh.handles("echo", |_| Turn::respond("textinput", says("hi")));
+        mesh
+    };
+    let [mut one, mut other] = [workspace(), workspace()];
+    let live = ThreadId::parse("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70").unwrap();
+    let ended = ThreadId::parse("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d71").unwrap();
+    for id in [live, ended] {
+        assert_eq!(one.send_on(Some(id), "echo", "a"), id);
+    }
+    assert!(one.pump.close(ended, &caller(None)).contains(&ended));
+    for id in [live, ended] {
+        assert_ne!(other.send_on(Some(id), "echo", "a"), id);
+        assert_ne!(other.send_on(Some(id), "ghost", "a"), id);
+    }
+    assert_eq!(one.send_on(Some(live), "echo", "b"), live);
+    // Of a workspace that is gone, all have ended.
+    drop(one);
+    for id in [live, ended] {
+        assert_ne!(other.send_on(Some(id), "echo", "b"), id);
+    }
+}
+
+/// A thread has one beginning. One of a later start under the same id has another: what is kept of the earlier one is not its own.
+#[test]
+fn a_thread_of_a_later_start_began_later() {
+    let id = ThreadId::parse("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70").ok();
+    let begun = [5, 10].map(|start| {
+        let mut mesh = Mesh::of([tool("a"), tool("b")]);
+        mesh.handles("a", |got| match got.metadata().from_id.as_str() {
+            "b" => Turn::respond("textinput", says("done")),
+            _ => Turn::forward("b", "textinput", says("x")),
+        });
+        mesh.handles("b", |_| Turn::respond("textinput", says("hi")));
+        for now in [start, start + 1] {
+            mesh.world.now = now;
+            assert_eq!(mesh.send_on(id, "a", "x"), id.unwrap());
+        }
+        let got = mesh.got.iter().map(|got| got.metadata().since);
+        got.collect::<Vec<_>>()
+    });
+    // What `a` called ended with its respond: the second time it is another thread.
+    assert_eq!(begun, [[5, 5, 5, 5, 6, 5], [10, 10, 10, 10, 11, 10]]);
+}
+
+/// Ids of ended threads are remembered up to a bound of each workspace and one of all: at both the oldest are forgotten.
+#[test]
+fn the_oldest_ended_ids_are_forgotten() {
+    let id = |number: u8| ThreadId::from_random([number; 16]);
+    let name = Name::any("a").unwrap();
+    let limits = Limits {
+        ended: 6,
+        ..Limits::default()
+    };
+    // Eight of all workspaces.
+    let room = Room::of(2);
+    let [mut flood, mut quiet] = [room.clone(), room].map(|room| Registry::new(limits, room));
+    let ends = |registry: &mut Registry, number| {
+        let by = caller(Some(id(number)));
+        let registered = registry.register(&by, &name, &mut Counted::default());
+        assert_eq!(registered, Ok(id(number)));
+        assert_eq!(registry.terminate(id(number)), [id(number)]);
+    };
+    let is_free = |registry: &Registry, number| {
+        let by = caller(Some(id(number)));
+        registry.id_for(&by, &mut Counted::default()) == id(number)
+    };
+    ends(&mut quiet, 1);
+    (10..17).for_each(|number| ends(&mut flood, number));
+    // The seventh of its own pushed out its first, and nothing of the other workspace.
+    assert!(is_free(&quiet, 10) && !is_free(&quiet, 11) && !is_free(&flood, 1));
+    ends(&mut quiet, 2);
+    assert!(!is_free(&flood, 1));
+    ends(&mut quiet, 3);
+    assert!(is_free(&flood, 1) && !is_free(&flood, 2) && !is_free(&flood, 11));
+    ends(&mut quiet, 4);
+    assert!(is_free(&flood, 11) && !is_free(&flood, 12) && !is_free(&flood, 2));
 }
 
 /// 135: two messages from outside never share a thread.
@@ -199,11 +283,17 @@ fn line_140_none_cleans_up() {
     let both =
         Turn::forward("sink", "textinput", says("x")).and_forward("fan", "textinput", says("y"));
     let effects = mesh.back(&fan, Outcome::Turn(both));
-    assert!(
-        mesh.back(&delivery(&effects), Outcome::Turn(Turn::none()))
-            .is_empty()
-    );
+    let [Effect::Deliver(sink), Effect::Deliver(fan)] = effects.as_slice() else {
+        panic!("{effects:?}");
+    };
+    assert!(mesh.back(sink, Outcome::Turn(Turn::none())).is_empty());
     assert!(mesh.pump.registry().is_live(first));
+    let effects = mesh.back(fan, Outcome::Turn(Turn::none()));
+    assert!(
+        matches!(effects.as_slice(), [Effect::Ended(all)] if all.contains(&first)),
+        "{effects:?}"
+    );
+    assert_eq!(mesh.pump.registry().live(), 0);
 }
 
 /// 141: a respond above everybody sends nothing, and is no error.
@@ -213,7 +303,18 @@ fn line_141_an_exhausted_chain_sends_nothing() {
     let boot = mesh.boot.clone();
     let respond = Turn::respond("textinput", says("x"));
     assert!(mesh.back(&boot, Outcome::Turn(respond)).is_empty());
-    assert!(mesh.pump.registry().is_live(boot.metadata().thread_id));
+    // Nor is there anybody above whoever came in from outside.
+    let mut world = Counted::default();
+    let mut registry = Registry::new(Limits::default(), Room::default());
+    let name = Name::any("a").unwrap();
+    let first = registry.register(&caller(None), &name, &mut world).unwrap();
+    let above = registry.prune(first, &mut world).unwrap();
+    let (target, thread) = above.expect("whoever sent it");
+    assert_eq!(target, Name::console());
+    assert_eq!(registry.prune(thread, &mut world), Ok(None));
+    // A thread that has ended is an error, which is another thing.
+    registry.terminate(first);
+    assert_eq!(registry.prune(first, &mut world), Err(Refused::Ended));
 }
 
 /// 142: names have dots; one name goes at a time.

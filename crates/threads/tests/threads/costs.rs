@@ -1,31 +1,42 @@
 //! What costs much: to check, and to keep.
 
 use serde_json::{Value, json};
-use tg_threads::{BadListener, Directory, Kind, Listener, Outcome, Turn};
+use tg_threads::{BadListener, Delivery, Directory, Kind, Listener, Outcome, Turn};
 
-use crate::world::{object, tool};
+use crate::world::{Mesh, agent, caller, delivery, object, tool};
 
 fn takes(name: &str, schema: Value) -> Result<Listener, BadListener> {
     Listener::new(name, "Takes it.", Kind::Tool)?.takes("textinput", object(schema))
 }
 
+/// A listener each of whose numbers is checked many times.
+fn heavy() -> Listener {
+    let all = vec![json!({"type": "number"}); 900];
+    let schema = json!({"properties": {"a": {"items": {"allOf": all}}}});
+    takes("heavy", schema).unwrap()
+}
+
+fn numbers(count: usize) -> Value {
+    json!({"a": vec![1; count]})
+}
+
+/// A message that a listener has.
+fn given(mesh: &mut Mesh, name: &str) -> Delivery {
+    let (_, effects) = mesh.enter(caller(None), name, "textinput", b"{}");
+    delivery(&effects)
+}
+
 /// Each value of a body may be looked at by each value of its schema: a small body can cost as much as a large one.
 #[test]
 fn a_check_costs_the_bytes_of_the_body_times_the_values_of_the_schema() {
-    let all = vec![json!({"type": "number"}); 900];
-    let heavy = takes(
-        "heavy",
-        json!({"properties": {"a": {"items": {"allOf": all}}}}),
-    );
     let strict = takes(
         "strict",
         json!({"properties": {"text": {"pattern": "^(a|b)+$"}}}),
     );
-    let given = [heavy.unwrap(), strict.unwrap(), tool("light")];
-    let (directory, refused) = Directory::new(given);
-    assert!(refused.is_empty(), "{refused:?}");
-    let numbers = |count: usize| json!({"a": vec![1; count]});
-    let is_costly = |turn: Turn| Outcome::Turn(turn).is_costly(&directory);
+    let mut mesh = Mesh::of([heavy(), strict.unwrap(), tool("light")]);
+    let got = given(&mut mesh, "light");
+    let directory = &mesh.directory;
+    let is_costly = |turn: Turn| Outcome::Turn(turn).is_costly(directory, &got);
     let sent = |to: &str, count| is_costly(Turn::forward(to, "textinput", numbers(count)));
     assert!(sent("heavy", 1000) && !sent("heavy", 10) && !sent("light", 1000));
     // Those of one return count together.
@@ -40,6 +51,20 @@ fn a_check_costs_the_bytes_of_the_body_times_the_values_of_the_schema() {
     let from_outside = |to: &str| directory.is_costly(to, "textinput", 1000);
     assert!(from_outside("heavy") && from_outside("strict"));
     assert!(!from_outside("light") && !from_outside("nobody"));
+}
+
+/// What an agent may not reach weighs as much as what is not there: nobody learns by the time of an answer what there is.
+#[test]
+fn a_check_costs_nothing_of_a_listener_that_may_not_be_reached() {
+    let listeners = [agent("friend", &["heavy"]), agent("other", &[]), heavy()];
+    let mut mesh = Mesh::of(listeners);
+    let [friend, other] = ["friend", "other"].map(|name| given(&mut mesh, name));
+    let is_costly = |by: &Delivery, to: &str| {
+        let sent = Turn::forward(to, "textinput", numbers(1000));
+        Outcome::Turn(sent).is_costly(&mesh.directory, by)
+    };
+    assert!(is_costly(&friend, "heavy"));
+    assert!(!is_costly(&other, "heavy") && !is_costly(&other, "nosuch"));
 }
 
 /// The patterns of a workspace have one bound for their compiled size, however many schemas they are in.

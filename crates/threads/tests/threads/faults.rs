@@ -115,6 +115,9 @@ fn line_146_the_systems_payloads_are_refused() {
         });
         mesh.send("liar", "x");
         assert!(mesh.got_by("other").is_empty());
+        // Nobody can register to take it either.
+        let taken = tool("other").takes(reserved, object(json!({})));
+        assert!(matches!(taken, Err(BadListener::Type(_))), "{reserved}");
     }
 }
 

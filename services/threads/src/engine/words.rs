@@ -18,6 +18,7 @@ pub fn request(delivery: &Delivery, usage: Option<String>) -> ListenerRequest {
     let (envelope, metadata) = (delivery.envelope(), delivery.metadata());
     ListenerRequest {
         thread_id: metadata.thread_id.to_string(),
+        since_ms: i64::try_from(metadata.since).unwrap_or(i64::MAX),
         from_id: metadata.from_id.to_string(),
         own_name: metadata.own_name.as_ref().map(ToString::to_string),
         is_self_call: metadata.is_self_call,

@@ -100,7 +100,7 @@ impl Pumping {
         delivery: &Arc<Delivery>,
         outcome: Outcome,
     ) -> Checked {
-        if !outcome.is_costly(&listeners.directory) {
+        if !outcome.is_costly(&listeners.directory, delivery) {
             return outcome.checked(&listeners.directory, delivery);
         }
         let (all, own) = (listeners.clone(), delivery.clone());

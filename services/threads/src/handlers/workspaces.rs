@@ -98,7 +98,8 @@ pub(super) type OneWorkspace = Arc<Mutex<Live>>;
 /// Threads that ended in workspaces.
 pub(super) type EndedIn = Vec<(WorkspaceKey, Vec<ThreadId>)>;
 
-/// All workspaces that have threads. Whoever holds the lock of one workspace takes no other lock.
+/// All workspaces that have threads. Whoever holds the lock of one workspace takes no other lock but that of the ids in the room,
+/// under which nobody takes one.
 #[derive(Default)]
 pub(super) struct Workspaces {
     /// Each once its first message came.
