@@ -154,11 +154,11 @@ impl Streams {
             let gone = if self.places.of(owner) > OF_WORKSPACE {
                 self.first_ended(owner, 0)
             } else if self.places.all() > OF_ALL {
-                let loser = self.places.loser(owner, OF_ALL).owner;
-                let ended = self.first_ended(&loser, 0);
+                let victim = self.places.victim(owner, OF_ALL).owner;
+                let ended = self.first_ended(&victim, 0);
                 // Requests in progress do not keep other workspaces out either.
-                let first = || self.of_owner(&loser).next().map(|(id, _)| id.clone());
-                ended.or_else(|| first().filter(|_| loser != *owner))
+                let first = || self.of_owner(&victim).next().map(|(id, _)| id.clone());
+                ended.or_else(|| first().filter(|_| victim != *owner))
             } else {
                 return true;
             };
@@ -175,22 +175,22 @@ impl Streams {
         loop {
             let beyond_own = self.bytes.of(owner).saturating_sub(KEPT_OF_WORKSPACE);
             let beyond_all = self.bytes.all().saturating_sub(KEPT_STREAMS);
-            let (loser, bytes) = match (beyond_own, beyond_all) {
+            let (victim, bytes) = match (beyond_own, beyond_all) {
                 (0, 0) => return,
                 (0, bytes) => {
-                    let loser = self.bytes.loser(owner, KEPT_STREAMS);
-                    (loser.owner, bytes.min(loser.excess))
+                    let victim = self.bytes.victim(owner, KEPT_STREAMS);
+                    (victim.owner, bytes.min(victim.excess))
                 }
                 (bytes, _) => (owner.clone(), bytes),
             };
-            if let Some(gone) = self.first_ended(&loser, 1) {
+            if let Some(gone) = self.first_ended(&victim, 1) {
                 self.remove(&gone);
                 continue;
             }
             // A workspace that takes too much loses the beginning of the stream to which it added.
-            let in_progress = match loser == *owner {
+            let in_progress = match victim == *owner {
                 true => Some(id.to_owned()),
-                false => self.largest(&loser),
+                false => self.largest(&victim),
             };
             let is_cut = in_progress.is_some_and(|id| self.cut(&id, bytes));
             if !is_cut {

@@ -14,7 +14,7 @@ pub(crate) struct Held {
 
 /// The workspace that makes room.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Loser {
+pub(crate) struct Victim {
     pub(crate) owner: Arc<str>,
     /// By how much it exceeds its share.
     pub(crate) excess: usize,
@@ -55,7 +55,7 @@ impl Held {
 
     /// The workspace that makes room when all hold more than `most`; what `taker` took is counted already. `taker` itself if it holds
     /// more than its share, else the workspace that holds the most: all hold more than `most`, so that one exceeds its share.
-    pub(crate) fn loser(&self, taker: &Arc<str>, most: usize) -> Loser {
+    pub(crate) fn victim(&self, taker: &Arc<str>, most: usize) -> Victim {
         let share = self.share(most);
         let own = self.of(taker);
         let largest = self.by_owner.iter().max_by_key(|(_, held)| **held);
@@ -63,7 +63,7 @@ impl Held {
             Some((owner, held)) if own <= share && *held > share => (owner, *held),
             _ => (taker, own),
         };
-        Loser {
+        Victim {
             owner: owner.clone(),
             excess: held.saturating_sub(share),
         }
@@ -87,21 +87,21 @@ mod tests {
     #[test]
     fn the_workspace_that_holds_the_most_makes_room_for_one_within_its_share() {
         let held = held(&[("a", 60), ("b", 30), ("c", 11)]);
-        let loser = |taker: &str| held.loser(&taker.into(), 100);
-        let largest = Loser {
+        let victim = |taker: &str| held.victim(&taker.into(), 100);
+        let largest = Victim {
             owner: "a".into(),
             excess: 27,
         };
-        assert_eq!(loser("c"), largest);
-        assert_eq!(loser("b"), largest);
-        assert_eq!(loser("a"), largest);
+        assert_eq!(victim("c"), largest);
+        assert_eq!(victim("b"), largest);
+        assert_eq!(victim("a"), largest);
     }
 
     #[test]
     fn a_workspace_beyond_its_share_makes_room_itself() {
         let held = held(&[("a", 60), ("b", 34), ("c", 7)]);
-        let loser = held.loser(&"b".into(), 100);
-        assert_eq!((&*loser.owner, loser.excess), ("b", 1));
+        let victim = held.victim(&"b".into(), 100);
+        assert_eq!((&*victim.owner, victim.excess), ("b", 1));
     }
 
     #[test]
@@ -127,10 +127,10 @@ mod tests {
                 held.more(taker, chance.below(MOST / 2));
                 while held.all() > MOST {
                     let share = held.share(MOST);
-                    let loser = held.loser(taker, MOST);
-                    assert!(loser.excess > 0 && held.of(&loser.owner) == share + loser.excess);
-                    assert!(loser.owner == *taker || held.of(taker) <= share);
-                    held.less(&loser.owner, 1 + chance.below(loser.excess));
+                    let victim = held.victim(taker, MOST);
+                    assert!(victim.excess > 0 && held.of(&victim.owner) == share + victim.excess);
+                    assert!(victim.owner == *taker || held.of(taker) <= share);
+                    held.less(&victim.owner, 1 + chance.below(victim.excess));
                 }
             }
         }
