@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::bulk::url;
 use crate::fakes::LONG;
-use crate::socket::{Raw, agent, hear, raw, say};
+use crate::socket::{Raw, Small, agent, hear, raw, say};
 use crate::world::{BOUND, World};
 
 /// With a mebibyte for all answers together, half of which is shared out to connections.
@@ -23,23 +23,6 @@ async fn small(place: &Place) -> World {
     .await
 }
 
-/// So many small answers pass, one after the other, while nothing else happens: whatever could happen had as many turns.
-const TURNS: usize = 200;
-
-/// A client that asks for little, and has each answer at once.
-struct Small(Raw);
-
-impl Small {
-    async fn new(world: &World) -> Self {
-        Self(raw(world, "/api/v1/socket").await)
-    }
-
-    async fn answer(&mut self) {
-        say(&mut self.0, agent(json!("small"), "q")).await;
-        while hear(&mut self.0).await["complete"] != true {}
-    }
-}
-
 /// Eight clients read nothing of what would be half a gigabyte; returns when nothing more is sent to them.
 async fn eight_that_read_nothing(world: &World) -> Vec<Raw> {
     let mut slow = Vec::new();
@@ -48,16 +31,7 @@ async fn eight_that_read_nothing(world: &World) -> Vec<Raw> {
         say(&mut socket, agent(json!("flood"), "flood")).await;
         slow.push(socket);
     }
-    let flooded = &world.fakes.agent.flooded;
-    world.reached(flooded, 1).await;
-    let mut small = Small::new(world).await;
-    let (mut before, mut turns) = (0, 0);
-    while turns < TURNS {
-        small.answer().await;
-        let now = *flooded.borrow();
-        turns = if now == before { turns + 1 } else { 0 };
-        before = now;
-    }
+    Small::new(world).await.until_floods_halt(world).await;
     slow
 }
 
@@ -67,9 +41,9 @@ async fn answers_that_wait_for_slow_readers_are_bounded_together(place: Place) {
     let slow = eight_that_read_nothing(&world).await;
     let flooded = &world.fakes.agent.flooded;
     let before = *flooded.borrow();
-    let mut small = Small::new(&world).await;
-    small.answer().await;
-    let Small(mut other) = small;
+    let mut other = raw(&world, "/api/v1/socket").await;
+    say(&mut other, agent(json!("small"), "q")).await;
+    while hear(&mut other).await["complete"] != true {}
     say(&mut other, agent(json!("large"), &"x".repeat(300_000))).await;
     // Each goes on by itself: what one waits for may be held by another that has not read yet.
     let (heard, mut progress) = watch::channel([0_usize; 8]);
@@ -150,10 +124,7 @@ async fn every_door_waits_for_the_same_room(place: Place) {
         "an export"
     });
     // Nothing can be waited for: what must not happen has these turns to happen.
-    let mut small = Small::new(&world).await;
-    for _ in 0..TURNS {
-        small.answer().await;
-    }
+    Small::new(&world).await.take_turns().await;
     let early = doors.try_join_next();
     assert!(early.is_none(), "found room: {early:?}");
     // What is small waits for nobody, at any kind of door.
