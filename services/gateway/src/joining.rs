@@ -123,6 +123,9 @@ impl App {
                 there.cancel().await.map_err(scrub)?
             }
             Named::Here(id) | Named::Unmarked(id) => {
+                let found = self.kept.find(whose, id);
+                let (access, _) = found.ok_or_else(rejoin::unknown)?;
+                self.may_read(identity, &access).await?;
                 let ended = self.kept.cancel(whose, id);
                 ended.ok_or_else(rejoin::unknown)?
             }

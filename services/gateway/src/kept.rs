@@ -1,6 +1,6 @@
 //! What detached requests of other services than the agent sent: in memory, for an hour after their end, so that whoever asked
-//! joins them again, at this gateway or through another one. It is bounded for a stream, a workspace and in all: of a stream that is
-//! too long the first parts go, and of others those that ended first.
+//! joins them again, at this gateway or through another one. It is bounded for a stream, a workspace and in all. A stream that is too
+//! long loses its first parts. When all take too much, the workspace that holds the most loses the stream that ended first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,6 +18,10 @@ use crate::ask::{Part, Parts};
 use crate::auth::Resource;
 use crate::budget::need;
 use crate::registry::Gate;
+
+use self::shares::Held;
+
+mod shares;
 
 /// How long a stream is kept that is over.
 const KEPT_FOR: Duration = Duration::from_secs(3_600);
@@ -61,44 +65,14 @@ pub(crate) enum Named<'a> {
     Unmarked(&'a str),
 }
 
-/// By id.
+/// By id, and so by the millisecond in which their requests came.
 #[derive(Default)]
 struct Streams {
     entries: BTreeMap<String, Entry>,
-    held: Held,
-}
-
-/// What the parts of streams take: a running sum, as each part that comes is held to it.
-#[derive(Default)]
-struct Held {
-    all: usize,
-    /// Of each workspace whose streams have parts.
-    by_owner: BTreeMap<Arc<str>, usize>,
-}
-
-impl Held {
-    fn of(&self, owner: Option<&str>) -> usize {
-        match owner {
-            None => self.all,
-            Some(owner) => self.by_owner.get(owner).copied().unwrap_or_default(),
-        }
-    }
-
-    fn more(&mut self, owner: &Arc<str>, bytes: usize) {
-        self.all += bytes;
-        *self.by_owner.entry(owner.clone()).or_default() += bytes;
-    }
-
-    fn less(&mut self, owner: &str, bytes: usize) {
-        self.all = self.all.saturating_sub(bytes);
-        let Some(held) = self.by_owner.get_mut(owner) else {
-            return;
-        };
-        *held = held.saturating_sub(bytes);
-        if *held == 0 {
-            self.by_owner.remove(owner);
-        }
-    }
+    /// What their parts take.
+    bytes: Held,
+    /// How many there are.
+    places: Held,
 }
 
 struct Entry {
@@ -116,10 +90,6 @@ struct Entry {
 }
 
 impl Entry {
-    fn is_of(&self, owner: Option<&str>) -> bool {
-        owner.is_none_or(|owner| *self.owner == *owner)
-    }
-
     /// Drops the first parts until the others take no more than that. Returns what those took.
     fn cut(&mut self, most: usize) -> usize {
         let before = self.bytes;
@@ -137,12 +107,13 @@ impl Streams {
     /// Drops what ended too long ago.
     fn forget(&mut self) {
         let now = Instant::now();
-        let held = &mut self.held;
+        let (bytes, places) = (&mut self.bytes, &mut self.places);
         self.entries.retain(|_, entry| {
             let over = entry.ended.map(|ended| now.duration_since(ended));
             let stays = over.is_none_or(|over| over < KEPT_FOR);
             if !stays {
-                held.less(&entry.owner, entry.bytes);
+                bytes.less(&entry.owner, entry.bytes);
+                places.less(&entry.owner, 1);
             }
             stays
         });
@@ -150,48 +121,92 @@ impl Streams {
 
     fn remove(&mut self, id: &str) {
         if let Some(gone) = self.entries.remove(id) {
-            self.held.less(&gone.owner, gone.bytes);
+            self.bytes.less(&gone.owner, gone.bytes);
+            self.places.less(&gone.owner, 1);
         }
     }
 
-    fn oldest_ended(&self, owner: Option<&str>) -> Option<String> {
-        let of = self.entries.iter().filter(|(_, entry)| entry.is_of(owner));
-        let ended = of.filter_map(|(id, entry)| Some((entry.ended?, id)));
+    /// The streams of a workspace, the oldest request first.
+    fn of_owner(&self, owner: &str) -> impl Iterator<Item = (&String, &Entry)> {
+        let all = self.entries.iter();
+        all.filter(move |(_, entry)| *entry.owner == *owner)
+    }
+
+    /// The stream of a workspace that ended first, of those that take at least so many bytes.
+    fn first_ended(&self, owner: &str, least: usize) -> Option<String> {
+        let of = self.of_owner(owner);
+        let large = of.filter(|(_, entry)| entry.bytes >= least);
+        let ended = large.filter_map(|(id, entry)| Some((entry.ended?, id)));
         ended.min().map(|(_, id)| id.clone())
     }
 
-    /// Whether there is a place for one more stream, for which one that is over may have to go.
-    fn has_place(&mut self, owner: Option<&str>, most: usize) -> bool {
-        let count = |entries: &BTreeMap<String, Entry>| {
-            let of = entries.values().filter(|entry| entry.is_of(owner));
-            of.count()
-        };
-        while count(&self.entries) >= most {
-            let Some(id) = self.oldest_ended(owner) else {
-                return false;
-            };
-            self.remove(&id);
-        }
-        true
+    /// The stream of a workspace that takes the most.
+    fn largest(&self, owner: &str) -> Option<String> {
+        let largest = self.of_owner(owner).max_by_key(|(_, entry)| entry.bytes);
+        largest.map(|(id, _)| id.clone())
     }
 
-    /// Makes room for what was added to a stream: others that are over go, else its own first parts.
-    fn bound(&mut self, id: &str, owner: Option<&str>, most: usize) {
+    /// Takes a place for one more stream of a workspace, for which another one may have to go. `false`: the workspace has too many,
+    /// none of which is over.
+    fn take_place(&mut self, owner: &Arc<str>) -> bool {
+        self.places.more(owner, 1);
         loop {
-            let held = self.held.of(owner);
-            if held <= most {
-                return;
-            }
-            if let Some(gone) = self.oldest_ended(owner) {
+            let gone = if self.places.of(owner) > OF_WORKSPACE {
+                self.first_ended(owner, 0)
+            } else if self.places.all() > OF_ALL {
+                let victim = self.places.victim(owner, OF_ALL).owner;
+                let ended = self.first_ended(&victim, 0);
+                // Requests in progress do not keep other workspaces out either.
+                let first = || self.of_owner(&victim).next().map(|(id, _)| id.clone());
+                ended.or_else(|| first().filter(|_| victim != *owner))
+            } else {
+                return true;
+            };
+            let Some(gone) = gone else {
+                self.places.less(owner, 1);
+                return false;
+            };
+            self.remove(&gone);
+        }
+    }
+
+    /// Makes room for what was added to a stream of a workspace.
+    fn bound(&mut self, id: &str, owner: &Arc<str>) {
+        loop {
+            let beyond_own = self.bytes.of(owner).saturating_sub(KEPT_OF_WORKSPACE);
+            let beyond_all = self.bytes.all().saturating_sub(KEPT_STREAMS);
+            let (victim, bytes) = match (beyond_own, beyond_all) {
+                (0, 0) => return,
+                (0, bytes) => {
+                    let victim = self.bytes.victim(owner, KEPT_STREAMS);
+                    (victim.owner, bytes.min(victim.excess))
+                }
+                (bytes, _) => (owner.clone(), bytes),
+            };
+            if let Some(gone) = self.first_ended(&victim, 1) {
                 self.remove(&gone);
                 continue;
             }
-            if let Some(entry) = self.entries.get_mut(id) {
-                let gone = entry.cut(entry.bytes.saturating_sub(held - most));
-                self.held.less(&entry.owner, gone);
+            // A workspace that takes too much loses the beginning of the stream to which it added.
+            let in_progress = match victim == *owner {
+                true => Some(id.to_owned()),
+                false => self.largest(&victim),
+            };
+            let is_cut = in_progress.is_some_and(|id| self.cut(&id, bytes));
+            if !is_cut {
+                return;
             }
-            return;
         }
+    }
+
+    /// Drops the first parts of a stream that take so many bytes. `false`: it has none.
+    fn cut(&mut self, id: &str, bytes: usize) -> bool {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return false;
+        };
+        let gone = entry.cut(entry.bytes.saturating_sub(bytes));
+        self.bytes.less(&entry.owner, gone);
+        gone > 0
     }
 
     fn add(&mut self, id: &str, (part, size): (Arc<Part>, usize)) {
@@ -202,10 +217,9 @@ impl Streams {
         entry.bytes += size;
         entry.parts.push_back((part, size));
         let gone = entry.cut(KEPT_STREAM);
-        self.held.more(&owner, size);
-        self.held.less(&owner, gone);
-        self.bound(id, Some(&owner), KEPT_OF_WORKSPACE);
-        self.bound(id, None, KEPT_STREAMS);
+        self.bytes.more(&owner, size);
+        self.bytes.less(&owner, gone);
+        self.bound(id, &owner);
         self.notify(id);
     }
 
@@ -287,7 +301,7 @@ impl Kept {
         }
     }
 
-    /// Keeps a stream from now on. `None`: there are too many, none of which is over.
+    /// Keeps a stream from now on. `None`: its workspace has too many, none of which is over.
     pub(crate) fn record(
         &self,
         id: &str,
@@ -298,7 +312,7 @@ impl Kept {
         let owner: Arc<str> = owner.as_str().into();
         let mut all = self.all.lock();
         all.forget();
-        if !all.has_place(Some(&owner), OF_WORKSPACE) || !all.has_place(None, OF_ALL) {
+        if !all.take_place(&owner) {
             return None;
         }
         let entry = Entry {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tg_clients::kept_streams;
-use tg_mesh::Responder;
+use tg_mesh::{Mesh, Responder};
 use tg_schemas::msg::{KeptStreamRequest, KeptStreamResponse};
 use tg_schemas::{Error, ErrorCode};
 
@@ -59,14 +59,6 @@ impl App {
         mut out: Responder<KeptStreamResponse>,
     ) -> Result<(), Error> {
         let whose = (asked.user.as_str(), asked.workspace.as_str());
-        if asked.operation == CANCEL {
-            let ended = self.kept.cancel(whose, &asked.id);
-            let said = KeptStreamResponse {
-                ended: ended.ok_or_else(rejoin::unknown)?,
-                ..KeptStreamResponse::default()
-            };
-            return out.send(said).await;
-        }
         let found = self.kept.find(whose, &asked.id);
         let (access, follower) = found.ok_or_else(rejoin::unknown)?;
         let caller = caller(&asked);
@@ -74,40 +66,48 @@ impl App {
         may.map_err(|refused| refused.error())?;
         match asked.operation.as_str() {
             FIND => out.send(shown(&access)).await,
+            CANCEL => {
+                let ended = self.kept.cancel(whose, &asked.id);
+                let said = KeptStreamResponse {
+                    ended: ended.ok_or_else(rejoin::unknown)?,
+                    ..KeptStreamResponse::default()
+                };
+                out.send(said).await
+            }
             READ => {
                 let _reader = reader(&readers, &access)?;
                 let from = u64::try_from(asked.from).unwrap_or(0);
-                self.send_kept(follower, from, out).await
+                send_kept(&self.mesh, follower, from, out).await
             }
             _ => Err(Error::new(ErrorCode::BadOperation, "unknown operation")),
         }
     }
+}
 
-    /// Sends the parts of a stream as they come, to its end.
-    async fn send_kept(
-        &self,
-        mut follower: Follower,
-        mut from: u64,
-        mut out: Responder<KeptStreamResponse>,
-    ) -> Result<(), Error> {
-        let left = out.cancelled();
-        loop {
-            let more = tokio::select! {
-                more = follower.more(from) => more?,
-                () = left.cancelled() => {
-                    return Err(Error::new(ErrorCode::Cancelled, "cancelled"));
-                }
-                () = self.mesh.stopping().cancelled() => {
-                    let text = "the gateway that keeps the stream is stopping";
-                    return Err(Error::new(ErrorCode::Unavailable, text));
-                }
-            };
-            let Some((first, parts)) = more else {
-                return out.send(KeptStreamResponse::default()).await;
-            };
-            from = first.saturating_add(parts.len() as u64);
-            kept_parts::send(&mut out, first, &parts).await?;
-        }
+/// Sends the parts of a stream as they come, to its end.
+async fn send_kept(
+    mesh: &Mesh,
+    mut follower: Follower,
+    mut from: u64,
+    mut out: Responder<KeptStreamResponse>,
+) -> Result<(), Error> {
+    let left = out.cancelled();
+    loop {
+        let more = tokio::select! {
+            more = follower.more(from) => more?,
+            () = left.cancelled() => {
+                return Err(Error::new(ErrorCode::Cancelled, "cancelled"));
+            }
+            () = mesh.stopping().cancelled() => {
+                let text = "the gateway that keeps the stream is stopping";
+                return Err(Error::new(ErrorCode::Unavailable, text));
+            }
+        };
+        let Some((first, parts)) = more else {
+            return out.send(KeptStreamResponse::default()).await;
+        };
+        from = first.saturating_add(parts.len() as u64);
+        kept_parts::send(&mut out, first, &parts).await?;
     }
 }
 
@@ -128,29 +128,101 @@ fn caller(asked: &KeptStreamRequest) -> Identity {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::StreamExt;
+    use futures::channel::mpsc;
+    use serde_json::json;
     use tg_schemas::WorkspaceId;
+    use tg_testkit::faults::FaultyBus;
+    use tg_testkit::place::{Place, host};
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::ask::Part;
     use crate::auth::Resource;
+    use crate::engine::translate::Body;
+    use crate::kept::Kept;
+    use crate::kept_elsewhere::KeptElsewhere;
     use crate::registry::Gate;
+    use crate::rejoin::{Joined, Source};
 
-    #[test]
-    fn readers_of_one_workspace_leave_room_for_those_of_another() {
-        let readers = InFlight::new(READERS);
-        let of = |workspace: &str| Access {
+    /// The bus ends an answer that lasts an hour, and one that is silent for a sixth of it.
+    const SILENCE: Duration = Duration::from_secs(3_660);
+
+    fn access(workspace: &str) -> Access {
+        Access {
             user: "ann".into(),
             workspace: WorkspaceId::new(workspace).unwrap(),
             generation: 0,
             needs: (Gate::Authenticated, Resource::workspace(workspace)),
+        }
+    }
+
+    fn part(text: &str, last: bool) -> Part {
+        Part::Body {
+            body: Body::from_iter([("text".to_owned(), json!(text))]).into(),
+            last,
+            failed: false,
+        }
+    }
+
+    /// The time is stopped, so that both gateways are on the bus inside the process. The wrapper says that it is a broker: only then
+    /// gateways ask each other.
+    #[tokio::test]
+    async fn a_stream_of_another_gateway_continues_after_an_hour_of_silence() {
+        let place = Place::embedded();
+        let gateway = async || host(Arc::new(FaultyBus::new(place.connect().await, 0))).await;
+        let (keeps, joins) = (gateway().await, gateway().await);
+        let kept = Kept::new();
+        let recorder = kept.record("r", access("w"), CancellationToken::new());
+        let (source, parts) = mpsc::unbounded();
+        let mut recorded = recorder.unwrap().recorded(parts.boxed());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (streams, mesh, counted) = (kept.clone(), keeps.mesh().clone(), asked.clone());
+        let handle = move |asked: KeptStreamRequest, out: Responder<KeptStreamResponse>| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let (_, follower) = streams.find(("ann", ""), &asked.id).unwrap();
+            let (mesh, from) = (mesh.clone(), u64::try_from(asked.from).unwrap());
+            async move { send_kept(&mesh, follower, from, out).await }
         };
+        let served = kept_streams::serve(keeps.mesh(), kept.mark(), handle).await;
+        let _served = served.unwrap().expect("gateways ask each other");
+        let identity = Identity::plain("ann", "");
+        let named = ("r", kept.mark());
+        let there = KeptElsewhere::new(joins.mesh(), &identity, ("ann", ""), named).unwrap();
+        let word: (CancellationToken, rejoin::Noted) = (CancellationToken::new(), Box::new(|| {}));
+        let mut joined = Joined::kept(Source::Elsewhere(Box::new(there)), 0, word).parts();
+        let mut sends = async |part: &Part| {
+            source.unbounded_send(part.clone()).unwrap();
+            recorded.next().await
+        };
+        let (first, last) = (part("first", false), part("last", true));
+        assert_eq!(sends(&first).await.as_ref(), Some(&first));
+        assert_eq!(joined.next().await.as_ref(), Some(&first));
+        tokio::time::pause();
+        let silent = async {
+            tokio::time::sleep(SILENCE).await;
+            sends(&last).await
+        };
+        let (next, _) = tokio::join!(joined.next(), silent);
+        assert_eq!(next, Some(last));
+        assert_eq!(joined.next().await, None);
+        let asked = asked.load(Ordering::SeqCst);
+        assert!(asked > 1, "the bus ended no answer");
+    }
+
+    #[test]
+    fn readers_of_one_workspace_leave_room_for_those_of_another() {
+        let readers = InFlight::new(READERS);
         let mut all: Vec<_> = (0..READERS)
-            .map(|_| reader(&readers, &of("one")).unwrap())
+            .map(|_| reader(&readers, &access("one")).unwrap())
             .collect();
-        let refused = reader(&readers, &of("one")).unwrap_err();
+        let refused = reader(&readers, &access("one")).unwrap_err();
         assert_eq!(refused.code(), ErrorCode::Busy);
-        assert!(reader(&readers, &of("other")).is_ok());
+        assert!(reader(&readers, &access("other")).is_ok());
         all.pop();
-        assert!(reader(&readers, &of("one")).is_ok());
+        assert!(reader(&readers, &access("one")).is_ok());
     }
 
     #[test]

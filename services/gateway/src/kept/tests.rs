@@ -1,6 +1,7 @@
 //! What is kept of streams, and for how long.
 
 use serde_json::json;
+use tg_testkit::chance::Chance;
 
 use super::*;
 use crate::engine::translate::Body;
@@ -14,11 +15,15 @@ fn part(text: &str, last: bool) -> Part {
 }
 
 fn recorder(kept: &Kept, id: &str) -> Option<Recorder> {
+    recorder_of(kept, "w", id)
+}
+
+fn recorder_of(kept: &Kept, workspace: &str, id: &str) -> Option<Recorder> {
     let access = Access {
         user: "ann".into(),
-        workspace: WorkspaceId::new("w").unwrap(),
+        workspace: WorkspaceId::new(workspace).unwrap(),
         generation: 2,
-        needs: (Gate::Authenticated, Resource::workspace("w")),
+        needs: (Gate::Authenticated, Resource::workspace(workspace)),
     };
     kept.record(id, access, CancellationToken::new())
 }
@@ -27,13 +32,30 @@ fn follower(kept: &Kept, id: &str) -> Option<Follower> {
     kept.find(("ann", ""), id).map(|(_, follower)| follower)
 }
 
-/// What all streams hold: the running sums say the same as the streams do.
-fn held(kept: &Kept) -> usize {
+/// Of each workspace, how many streams it has and what they take.
+type Holdings = BTreeMap<Arc<str>, (usize, usize)>;
+
+/// The running sums say the same as the streams do.
+fn holdings(kept: &Kept) -> Holdings {
     let all = kept.all.lock();
-    let held: usize = all.entries.values().map(|entry| entry.bytes).sum();
-    let owners: usize = all.held.by_owner.values().sum();
-    assert_eq!((all.held.all, owners), (held, held));
-    held
+    let mut by_owner = Holdings::new();
+    for entry in all.entries.values() {
+        let (streams, bytes) = by_owner.entry(entry.owner.clone()).or_default();
+        *streams += 1;
+        *bytes += entry.bytes;
+    }
+    for (owner, holds) in &by_owner {
+        assert_eq!((all.places.of(owner), all.bytes.of(owner)), *holds);
+    }
+    let bytes: usize = by_owner.values().map(|(_, bytes)| bytes).sum();
+    let sums = (all.places.all(), all.bytes.all());
+    assert_eq!(sums, (all.entries.len(), bytes));
+    by_owner
+}
+
+/// What all streams hold.
+fn held(kept: &Kept) -> usize {
+    holdings(kept).values().map(|(_, bytes)| bytes).sum()
 }
 
 #[tokio::test]
@@ -116,6 +138,136 @@ async fn what_is_over_makes_room_and_what_is_not_stays() {
     assert!((1..=KEPT_OF_WORKSPACE).contains(&held(&kept)));
     let mut first = follower(&kept, &id(0)).unwrap();
     assert_eq!(first.more(0).await.unwrap().unwrap().0, 0);
+}
+
+/// So many workspaces fill all places, and have this share beside another one.
+const FULL: usize = OF_ALL / OF_WORKSPACE;
+const SHARE: usize = OF_ALL / (FULL + 1);
+
+/// The streams of workspaces that fill all places: all are over, or all are in progress.
+fn filled(kept: &Kept, are_over: bool) -> Vec<Recorder> {
+    let mut in_progress = Vec::new();
+    for number in 0..OF_ALL {
+        let workspace = format!("w{}", number % FULL);
+        let recorder = recorder_of(kept, &workspace, &format!("{number:04}")).unwrap();
+        if !are_over {
+            in_progress.push(recorder);
+        }
+    }
+    in_progress
+}
+
+#[tokio::test]
+async fn workspaces_that_fill_all_places_make_room_for_another_up_to_its_share() {
+    for are_over in [true, false] {
+        let kept = Kept::new();
+        let _in_progress = filled(&kept, are_over);
+        let mut own = Vec::new();
+        for number in 0..SHARE {
+            own.extend(recorder_of(&kept, "late", &format!("late-{number:04}")));
+        }
+        let mut before = holdings(&kept);
+        assert_eq!(
+            before.remove("late#2").map(|(streams, _)| streams),
+            Some(SHARE)
+        );
+        for (owner, (streams, _)) in &before {
+            assert!(*streams >= SHARE, "{owner}: {streams}");
+            // It lost the oldest of its own.
+            let all = kept.all.lock();
+            let (first, _) = all.of_owner(owner).next().unwrap();
+            let first: usize = first.parse().unwrap();
+            assert_eq!(first / FULL, OF_WORKSPACE - streams, "{owner}");
+        }
+        // Beyond its share the other one takes the places of its own streams that are over.
+        assert!(recorder_of(&kept, "late", "more").is_none());
+        drop(own.remove(0));
+        assert!(recorder_of(&kept, "late", "more").is_some());
+        assert!(follower(&kept, "late-0000").is_none());
+        let mut after = holdings(&kept);
+        after.remove("late#2");
+        assert_eq!(after, before);
+    }
+}
+
+#[tokio::test]
+async fn the_workspace_that_holds_the_most_loses_its_parts_first() {
+    let kept = Kept::new();
+    let mebibytes = |count: usize| part(&"x".repeat(count << 20), false);
+    let mut small = recorder_of(&kept, "small", "small").unwrap();
+    small.add(&mebibytes(4));
+    let mut large = Vec::new();
+    for number in 0..8 {
+        for workspace in ["a", "b"] {
+            let id = format!("{workspace}{number}");
+            let mut recorder = recorder_of(&kept, workspace, &id).unwrap();
+            for _ in 0..8 {
+                recorder.add(&mebibytes(1));
+            }
+            large.push(recorder);
+        }
+    }
+    let before = holdings(&kept)["small#2"].1;
+    assert!(held(&kept) > KEPT_STREAMS - (2 << 20), "it is full");
+    for _ in 0..8 {
+        small.add(&mebibytes(1));
+    }
+    let after = holdings(&kept)["small#2"].1;
+    assert!(held(&kept) <= KEPT_STREAMS);
+    assert!(after > 2 * before, "{after}, {before} before");
+    let mut small = follower(&kept, "small").unwrap();
+    assert_eq!(small.more(0).await.unwrap().unwrap().0, 0);
+}
+
+/// Whatever happens in which order. Some workspaces take more than others.
+#[tokio::test]
+async fn a_workspace_within_its_share_never_loses_a_stream_to_another_one() {
+    let mut chance = Chance::of_this_run();
+    let some = Arc::new(part("some", false));
+    for adds in [false, true] {
+        let kept = Kept::new();
+        let mut recorders: Vec<(Arc<str>, Recorder)> = Vec::new();
+        let mut before = Holdings::new();
+        for number in 0..3_000 {
+            let workspace = format!("w{}", chance.below(14).min(chance.below(14)));
+            let taker: Arc<str> = format!("{workspace}#2").into();
+            let own = recorders.iter().rposition(|(owner, _)| *owner == taker);
+            match (chance.below(10), own) {
+                (0..=1, Some(own)) => drop(recorders.swap_remove(own)),
+                (2..=4, Some(own)) if adds => {
+                    let size = 1 + chance.below(KEPT_STREAM);
+                    let id = &recorders[own].1.id;
+                    kept.all.lock().add(id, (some.clone(), size));
+                }
+                _ => {
+                    let recorder = recorder_of(&kept, &workspace, &format!("{number:04}"));
+                    recorders.extend(recorder.map(|recorder| (taker.clone(), recorder)));
+                }
+            }
+            let after = holdings(&kept);
+            let streams: usize = after.values().map(|(streams, _)| streams).sum();
+            assert!(streams <= OF_ALL && held(&kept) <= KEPT_STREAMS);
+            // The shares beside whoever took something.
+            before.entry(taker.clone()).or_default();
+            let of_bytes = before
+                .iter()
+                .filter(|(owner, (_, bytes))| **owner == taker || *bytes > 0);
+            let share = KEPT_STREAMS / of_bytes.count();
+            for (owner, (streams, bytes)) in &before {
+                let is_beyond = *streams > OF_ALL / before.len() || *bytes > share;
+                let is_same = after.get(owner) == Some(&(*streams, *bytes));
+                assert!(
+                    *owner == taker || is_same || is_beyond,
+                    "{owner} lost to {taker}: {before:?}, then {after:?}"
+                );
+            }
+            before = after;
+        }
+        assert!(
+            adds || kept.all.lock().entries.len() == OF_ALL,
+            "it is full"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -263,7 +263,34 @@ async fn a_stream_is_its_askers_and_their_administrators(place: Place) {
     assert_eq!(reply["error"]["message"], "run not found");
 }
 
+/// A name that the gateway which keeps a stream would give to another one.
+pub fn never_given(run: &str) -> String {
+    let (_, mark) = run.rsplit_once('.').expect("a mark");
+    format!("never.{mark}")
+}
+
+async fn a_stream_is_cancelled_only_with_the_right_to_read_it(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    say(&mut socket, json!({"type": "auth", "token": "tg_admin"})).await;
+    assert_eq!(hear(&mut socket).await["type"], "auth-ok");
+    say(&mut socket, asked("hang")).await;
+    let run = run_of(&hear(&mut socket).await);
+    let cancel = async |run: &str, token: &str| {
+        let cancel = json!({"operation": "cancel-run", "run": run});
+        world.post("/api/v1/requests", token, cancel).await
+    };
+    // Another key of the same user.
+    let (status, refused) = cancel(&run, "tg_scoped").await;
+    assert_eq!(refused["error"]["message"], "run not found", "{refused}");
+    let unknown = cancel(&never_given(&run), "tg_scoped").await;
+    assert_eq!((status, refused), unknown);
+    let (_, reply) = cancel(&run, "tg_admin").await;
+    assert_eq!(reply, json!({"cancelled": run, "ended": false}));
+}
+
 tg_testkit::on_both_buses!(
+    a_stream_is_cancelled_only_with_the_right_to_read_it,
     retrieval_is_joined_behind_any_part,
     a_turn_of_a_session_is_joined_again,
     what_listeners_say_is_joined_again,

@@ -8,7 +8,7 @@ use tg_gateway::{AuthMode, GatewayHandle, GatewayOptions};
 use tg_mesh::Host;
 use tg_testkit::place::Place;
 
-use crate::rejoined::{answer, asked, offsets, run_of};
+use crate::rejoined::{answer, asked, never_given, offsets, run_of};
 use crate::socket::{Raw, hear, raw, say};
 use crate::world::{BOUND, World};
 
@@ -229,4 +229,18 @@ async fn through_another_gateway_a_stream_is_its_askers_and_their_administrators
     assert_eq!(reply["error"]["message"], "run not found");
     let reply = other.get(&path, "tg_reader").await;
     assert_eq!(reply["end_of_session"], true, "{reply}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn through_another_gateway_a_stream_is_cancelled_only_with_the_right_to_read_it() {
+    let (_world, other, mut socket, _) = gateways(AuthMode::Iam, "tg_admin").await;
+    say(&mut socket, asked("hang")).await;
+    let run = run_of(&hear(&mut socket).await);
+    // Another key of the same user.
+    let refused = other.cancel(&run, "tg_scoped").await;
+    assert_eq!(refused["error"]["message"], "run not found", "{refused}");
+    let unknown = other.cancel(&never_given(&run), "tg_scoped").await;
+    assert_eq!(refused, unknown);
+    let expected = json!({"cancelled": run, "ended": false});
+    assert_eq!(other.cancel(&run, "tg_admin").await, expected);
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::bulk::url;
 use crate::fakes::LONG;
-use crate::socket::{Raw, agent, hear, raw, say};
+use crate::socket::{Raw, Small, agent, hear, raw, say};
 use crate::world::{BOUND, World};
 
 /// With a mebibyte for all answers together, half of which is shared out to connections.
@@ -31,13 +31,7 @@ async fn eight_that_read_nothing(world: &World) -> Vec<Raw> {
         say(&mut socket, agent(json!("flood"), "flood")).await;
         slow.push(socket);
     }
-    let flooded = &world.fakes.agent.flooded;
-    let mut before = 0;
-    while before == 0 || *flooded.borrow() != before {
-        before = *flooded.borrow();
-        // Not one part more within this time: they are stuck.
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
+    Small::new(world).await.until_floods_halt(world).await;
     slow
 }
 
@@ -129,9 +123,10 @@ async fn every_door_waits_for_the_same_room(place: Place) {
         assert!(frame.unwrap().unwrap().len() >= LONG);
         "an export"
     });
-    // Nothing can be waited for: what must not happen has this time to happen.
-    let early = tokio::time::timeout(Duration::from_secs(1), doors.join_next()).await;
-    assert!(early.is_err(), "found room: {early:?}");
+    // Nothing can be waited for: what must not happen has these turns to happen.
+    Small::new(&world).await.take_turns().await;
+    let early = doors.try_join_next();
+    assert!(early.is_none(), "found room: {early:?}");
     // What is small waits for nobody, at any kind of door.
     let question = json!({"question": "q"});
     let path = "/api/v1/flow/default/service/agent";

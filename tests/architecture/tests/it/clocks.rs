@@ -77,14 +77,6 @@ const WAITED_BRIEFLY: Exceptions = &[
         "what must not come before the event that follows",
     ),
     (
-        "services/gateway/tests/gateway/sending.rs",
-        "what must not come before the event that follows",
-    ),
-    (
-        "services/gateway/tests/gateway/socket.rs",
-        "a flood that has come to a halt",
-    ),
-    (
         "services/gateway/tests/gateway/tls.rs",
         "as long as files are looked at more than once",
     ),

@@ -1,5 +1,5 @@
-//! Runs of the agent are joined again behind any part, through another gateway where there is one; a cancel closes the
-//! provider's connection at once, and those of all subagents; a run waits for its asker as long as it was told to.
+//! Runs of the agent and streams of other services are joined again behind any part, through another gateway where there is one; a
+//! cancel closes the provider's connection at once, and those of all subagents; a run waits for its asker as long as it was told to.
 
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,10 @@ const BOUND: Duration = Duration::from_secs(60);
 /// How many join in the gate, and how many are cancelled there: `alone` has more of both, and measures them.
 const JOIN: usize = 30;
 const CANCELS: usize = 5;
+/// Pause of the model between two pieces: each is a part.
+const BETWEEN: Duration = Duration::from_millis(20);
+/// Pause between two tries to reach a stream.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Whoever goes on in spite of a cancel has asked the model again by then.
 const STILL: Duration = Duration::from_secs(2);
 
@@ -54,15 +58,69 @@ impl Gateways {
         Ok([first, Socket::connect(&self.other(), "").await?])
     }
 
+    /// Waits until the other gateway reaches a stream that is over: one that has just begun may not know the first one yet.
+    async fn reaches(&self, run: &Value) -> Result<()> {
+        let (http, run) = (client()?, run.as_str().context("no run")?);
+        let url = format!("{}api/v1/runs/{run}", self.other());
+        let reaching = async {
+            loop {
+                let reply: Value = http.get(&url).send().await?.json().await?;
+                if reply["error"].is_null() {
+                    return anyhow::Ok(());
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let reached = tokio::time::timeout(BOUND, reaching).await;
+        reached.context("the other gateway does not reach the stream")?
+    }
+
     async fn cancel(&self, run: &Value) -> Result<Value> {
         let cancel = json!({"operation": "cancel-run", "run": run});
         Ok(post(&self.other(), "api/v1/requests", cancel).await?.1)
     }
 }
 
+/// A stream that is joined again.
+struct Stream {
+    service: &'static str,
+    request: Value,
+    rules: Vec<Rule>,
+    /// It has more parts than this.
+    parts: usize,
+}
+
+impl Stream {
+    /// A run, which the agent keeps.
+    fn of_agent() -> Self {
+        Self {
+            service: "agent",
+            request: json!({"question": "what is nonce-1", "streaming": true}),
+            rules: two_step_react("calculator", json!({"expression": "6*7"}), 8),
+            parts: 10,
+        }
+    }
+
+    /// A stream of a model, which the gateway that took the request keeps.
+    fn of_gateway() -> Self {
+        let pieces = (0..24).map(|number| format!("piece {number} "));
+        Self {
+            service: "text-completion",
+            request: json!({"system": "s", "prompt": "p", "streaming": true}),
+            rules: vec![Rule::always(Reply::pieces(pieces).delayed(BETWEEN))],
+            parts: 3,
+        }
+    }
+
+    /// The frame that asks for it.
+    fn asks(&self, on_disconnect: &str) -> Value {
+        json!({"service": self.service, "flow": "default", "on-disconnect": on_disconnect,
+            "request": self.request})
+    }
+}
+
 fn question(on_disconnect: &str) -> Value {
-    json!({"service": "agent", "flow": "default", "on-disconnect": on_disconnect,
-        "request": {"question": "what is nonce-1", "streaming": true}})
+    Stream::of_agent().asks(on_disconnect)
 }
 
 fn resume(run: &Value, offset: Option<usize>) -> Value {
@@ -81,15 +139,21 @@ fn told(frames: &[Value]) -> Vec<(&Value, &Value)> {
 }
 
 async fn a_run_is_joined_without_a_gap_or_repeat(bus: Bus) -> Result<()> {
-    joined(bus, JOIN).await.map(drop)
+    joined(bus, Stream::of_agent(), JOIN).await.map(drop)
 }
 
-/// Joins a run that often, behind parts that are drawn; how soon the first part came that was lacking.
-async fn joined(bus: Bus, times: usize) -> Result<Vec<Duration>> {
-    let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
-    let system = Gateways::new(bus, rules).await?;
+async fn a_stream_of_a_gateway_is_joined_without_a_gap_or_repeat(bus: Bus) -> Result<()> {
+    joined(bus, Stream::of_gateway(), JOIN).await.map(drop)
+}
+
+/// Joins a stream that often, behind parts that are drawn; how soon the first part came that was lacking.
+async fn joined(bus: Bus, stream: Stream, times: usize) -> Result<Vec<Duration>> {
+    let asks = stream.asks("detach");
+    let system = Gateways::new(bus, stream.rules).await?;
     let [socket, other] = system.sockets().await?;
-    let mut asked = socket.send(question("detach")).await?;
+    let before = socket.send(asks.clone()).await?.all(BOUND).await?;
+    system.reaches(&before[0]["run"]).await?;
+    let mut asked = socket.send(asks).await?;
     let first = asked.next().await.context("no part")?;
     let run = first["run"].clone();
     // Whoever joins it while it is under way, hears the same.
@@ -100,7 +164,7 @@ async fn joined(bus: Bus, times: usize) -> Result<Vec<Duration>> {
     }
     let live = live.all(BOUND).await?;
     ensure!(told(&live) == told(&all), "{live:?} is not {all:?}");
-    ensure!(all.len() > 10, "{all:?}");
+    ensure!(all.len() > stream.parts, "{all:?}");
     let mut chance = Chance::of_this_run();
     let mut took = Vec::new();
     for _ in 0..times {
@@ -118,10 +182,12 @@ async fn joined(bus: Bus, times: usize) -> Result<Vec<Duration>> {
         );
     }
     let id = run.as_str().context("no run")?;
-    tg(&system.other(), &["list-runs"]).await?.expect(id)?;
-    tg(&system.other(), &["attach", id])
-        .await?
-        .expect("nonce-1")?;
+    if stream.service == "agent" {
+        tg(&system.other(), &["list-runs"]).await?.expect(id)?;
+        tg(&system.other(), &["attach", id])
+            .await?
+            .expect("nonce-1")?;
+    }
     let foreign = other.send(resume(&json!("another"), None)).await?;
     let foreign = foreign.all(BOUND).await?;
     ensure!(foreign[0]["error"]["type"] == "not-found", "{foreign:?}");
@@ -165,24 +231,29 @@ async fn streamed(request: reqwest::RequestBuilder) -> Result<String> {
 
 /// The other test compares what frames say, this one how they are written.
 async fn a_joined_stream_has_the_bytes_of_the_first(bus: Bus) -> Result<()> {
-    has_the_same_bytes(bus, JOIN).await
+    has_the_same_bytes(bus, Stream::of_agent(), JOIN).await
+}
+
+async fn a_joined_stream_of_a_gateway_has_the_bytes_of_the_first(bus: Bus) -> Result<()> {
+    has_the_same_bytes(bus, Stream::of_gateway(), JOIN).await
 }
 
 /// Joins a stream of events that often, behind events that are drawn.
-async fn has_the_same_bytes(bus: Bus, times: usize) -> Result<()> {
-    let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
-    let system = Gateways::new(bus, rules).await?;
+async fn has_the_same_bytes(bus: Bus, stream: Stream, times: usize) -> Result<()> {
+    let system = Gateways::new(bus, stream.rules).await?;
     let http = client()?;
-    let agent = format!("{}api/v1/flow/default/service/agent", system.first.url());
-    let asks = http.post(agent).header("x-on-disconnect", "detach");
-    let all = streamed(asks.json(&json!({"question": "what is nonce-1"}))).await?;
+    let (url, service) = (system.first.url(), stream.service);
+    let asks = http.post(format!("{url}api/v1/flow/default/service/{service}"));
+    let asks = asks.header("x-on-disconnect", "detach");
+    let all = streamed(asks.json(&stream.request)).await?;
     let ids = all.lines().filter_map(|line| line.strip_prefix("id: "));
     let ids: Vec<&str> = ids.collect();
-    ensure!(ids.len() > 10, "{all}");
+    ensure!(ids.len() > stream.parts, "{all}");
+    let (run, _) = ids[0].rsplit_once(':').context("no offset")?;
+    system.reaches(&json!(run)).await?;
     let mut chance = Chance::of_this_run();
     for _ in 0..times {
         let id = ids[chance.below(ids.len() - 1)];
-        let (run, _) = id.rsplit_once(':').context("no offset")?;
         let join = http.get(format!("{}api/v1/runs/{run}", system.other()));
         let rest = streamed(join.header("last-event-id", id)).await?;
         let event = all.find(&format!("id: {id}\n")).context("no event")?;
@@ -290,8 +361,10 @@ async fn a_run_waits_for_its_asker(bus: Bus) -> Result<()> {
 
 on_both_buses!(
     a_run_is_joined_without_a_gap_or_repeat,
+    a_stream_of_a_gateway_is_joined_without_a_gap_or_repeat,
     runs_of_two_gateways_are_joined_at_each_other,
     a_joined_stream_has_the_bytes_of_the_first,
+    a_joined_stream_of_a_gateway_has_the_bytes_of_the_first,
     a_cancel_closes_the_providers_connection,
     a_cancelled_supervisor_leaves_nothing_running,
     a_run_waits_for_its_asker,
@@ -303,6 +376,7 @@ mod alone {
 
     use anyhow::{Result, ensure};
 
+    use super::Stream;
     use crate::world::{Bus, on_both_buses};
 
     /// How many join, and how soon the first part that they lack is there, of 95 in 100.
@@ -319,9 +393,15 @@ mod alone {
     }
 
     async fn a_run_is_joined_at_once(bus: Bus) -> Result<()> {
-        let slow = slowest(super::joined(bus, JOIN).await?, 5);
+        let slow = slowest(super::joined(bus, Stream::of_agent(), JOIN).await?, 5);
         ensure!(slow <= FIRST, "{slow:?}");
-        super::has_the_same_bytes(bus, JOIN).await
+        super::has_the_same_bytes(bus, Stream::of_agent(), JOIN).await
+    }
+
+    async fn a_stream_of_a_gateway_is_joined_at_once(bus: Bus) -> Result<()> {
+        let slow = slowest(super::joined(bus, Stream::of_gateway(), JOIN).await?, 5);
+        ensure!(slow <= FIRST, "{slow:?}");
+        super::has_the_same_bytes(bus, Stream::of_gateway(), JOIN).await
     }
 
     async fn a_cancel_closes_the_connection_at_once(bus: Bus) -> Result<()> {
@@ -332,6 +412,7 @@ mod alone {
 
     on_both_buses!(
         a_run_is_joined_at_once,
+        a_stream_of_a_gateway_is_joined_at_once,
         a_cancel_closes_the_connection_at_once,
     );
 }
