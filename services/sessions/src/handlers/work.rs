@@ -446,6 +446,8 @@ impl Work {
             said.extend(known.into_iter().map(Arc::new));
         }
         let before = match session.owner.surface {
+            // Nothing was said before the first message.
+            _ if turn == 1 => Vec::new(),
             Surface::Named => self.of_session(&key, session, turn).await?,
             Surface::Conversation => self.of_conversation(by, session, turn, spent).await?,
         };
