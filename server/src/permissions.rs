@@ -130,6 +130,10 @@ const HEARS: &[(&str, &[&str])] = &[
     ("threads", &["thread"]),
 ];
 
+/// Notices for others that a service declares: a broker has no topic where nobody hears it, and looking for one that is not there costs
+/// more than publishing.
+const DECLARES: &[(&str, &[&str])] = &[("sessions", &["audit-events"])];
+
 /// What processes of a service are asked that is no spec: each on a topic of its own.
 const SERVES: &[(&str, &[&str])] = &[("gateway", &["kept-streams"])];
 
@@ -308,6 +312,10 @@ fn some(one: &Deployed, streams: &Streams) -> Permissions {
         (Class::Notify, "control".to_owned()),
         (Class::Request, "config".to_owned()),
     ]);
+    let mut declares = reads.clone();
+    let noticed = DECLARES.iter().filter(|(name, _)| *name == one.name);
+    let noticed = noticed.flat_map(|(_, bases)| bases.iter());
+    declares.extend(noticed.map(|base| (Class::Notify, (*base).to_owned())));
     let stores: Vec<String> = one.stores.iter().map(|store| escaped(store)).collect();
     let mut own = vec![
         format!("{prefix}\\.inbox\\.{}\\..*", escaped(one.name)),
@@ -344,7 +352,7 @@ fn some(one: &Deployed, streams: &Streams) -> Permissions {
     };
     Permissions {
         user: one.name,
-        configure: regex(exchanges(&reads), looks_on, None),
+        configure: regex(exchanges(&declares), looks_on, None),
         write: regex(exchanges(&writes), asks, Some(&inbox_exchange)),
         read: regex(exchanges(&reads), looks_on, Some(&inbox_exchange)),
         topics: inboxes(one.name),
@@ -383,6 +391,16 @@ mod tests {
                 asked.split([')', '|']).any(|one| one == base)
             };
             assert!(may(&sessions.write) && !may(&sessions.read), "{base}");
+        }
+    }
+
+    #[test]
+    fn sessions_may_declare_the_topic_of_its_trail_and_hear_nothing_there() {
+        for one in all().unwrap() {
+            let named = [&one.configure, &one.write, &one.read];
+            let named = named.map(|rights| rights.contains("audit-events"));
+            let may = one.user == "sessions";
+            assert_eq!(named, [may, may, false], "{}", one.user);
         }
     }
 

@@ -153,8 +153,8 @@ impl Past {
     }
 
     /// What the agent is sent, the oldest first.
-    pub(crate) fn told(&self) -> impl Iterator<Item = Said> + '_ {
-        self.said.iter().map(|said| (**said).clone())
+    pub(crate) fn told(&self) -> impl Iterator<Item = Arc<Said>> + '_ {
+        self.said.iter().cloned()
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn texts(past: &Past) -> Vec<String> {
-        past.told().map(|said| said.text).collect()
+        past.told().map(|said| said.text.clone()).collect()
     }
 
     #[tokio::test]

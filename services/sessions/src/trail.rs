@@ -7,8 +7,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use tg_mesh::leased_store::off_runtime;
+use tg_mesh::tg_bus::Link;
 use tg_mesh::{Cx, Mesh, OpenError, TaskKind, clock};
 use tg_schemas::msg::{AnswerCall, AuditEvent};
 use tg_schemas::operations::{FailureCode, TurnResult, Usage};
@@ -132,15 +133,38 @@ fn request(cx: &Cx) -> String {
     cx.request().unwrap_or(&cx.id).to_owned()
 }
 
+/// A line as it stands in a file.
+#[derive(Serialize)]
+struct Written<'a, T> {
+    fields: &'a T,
+    level: &'static str,
+    target: &'static str,
+    timestamp: &'a str,
+}
+
 /// Has lines announced one after the other until this process stops. A bus that is away keeps no turn waiting.
+///
+/// The topic is declared once for each connection. A broker on which nobody listens has none: it would close a channel, and log that,
+/// for each line.
 fn announcing(mesh: &Mesh) -> mpsc::Sender<AuditEvent> {
     let (sender, mut waiting) = mpsc::channel::<AuditEvent>(WAITING);
     let with = mesh.clone();
     mesh.spawn(TaskKind::Background, async move {
         let topic = Topic::system(Class::Notify, EVENTS);
         let stopping = with.stopping().clone();
+        let link = with.bus().link();
         let announced = async {
+            let mut declared = None;
             while let Some(event) = waiting.recv().await {
+                let connection = *link.borrow();
+                if matches!(connection, Link::Up { .. }) && declared != Some(connection) {
+                    // Whoever may not declare it, or lost the bus meanwhile, publishes all the same.
+                    let topics = std::slice::from_ref(&topic);
+                    if let Err(fault) = with.bus().declare(topics, &[]).await {
+                        tracing::debug!(?fault, "the topic of the trail was not declared");
+                    }
+                    declared = Some(connection);
+                }
                 if let Err(error) = with.notify(&topic, &event).await {
                     tracing::debug!(%error.message, "a line of the trail was not announced");
                 }
@@ -263,36 +287,36 @@ impl Trail {
     async fn add(&self, cx: &Cx, lines: Vec<Line>) {
         let now = clock::rfc3339_of(clock::millis());
         let announced = self.announced.get_or_init(|| announcing(&cx.mesh));
-        let mut all = Vec::new();
-        for line in lines {
-            let fields = json!(line);
+        for line in &lines {
             let event = AuditEvent {
                 event_id: Uuid::new_v4().to_string(),
-                event_type: line.event,
+                event_type: line.event.clone(),
                 timestamp: now.clone(),
                 producer: PRODUCER.to_owned(),
-                payload_json: fields.to_string(),
+                payload_json: serde_json::to_string(line).unwrap_or_default(),
                 ..AuditEvent::default()
             };
             if announced.try_send(event).is_err() {
                 tracing::debug!("there is no room for a line of the trail that is to be announced");
             }
-            all.push(fields);
         }
-        self.write(all).await;
+        self.write(&lines).await;
     }
 
-    async fn write(&self, fields: Vec<Value>) {
+    async fn write<T: Serialize + Sync>(&self, all: &[T]) {
         let millis = clock::millis();
         let now = clock::rfc3339_of(millis);
-        let lines: String = fields
-            .into_iter()
-            .map(|fields| {
-                let line =
-                    json!({"timestamp": now, "level": "INFO", "target": "audit", "fields": fields});
-                format!("{line}\n")
-            })
-            .collect();
+        let mut lines = String::new();
+        for fields in all {
+            let line = Written {
+                fields,
+                level: "INFO",
+                target: "audit",
+                timestamp: &now,
+            };
+            lines.push_str(&serde_json::to_string(&line).unwrap_or_default());
+            lines.push('\n');
+        }
         let name = |day: &str| format!("{FILE}{}", day.chars().take(DAY).collect::<String>());
         let begin = clock::rfc3339_of(millis - i64::from(self.days) * DAY_MS);
         let oldest = (self.days > 0).then(|| name(&begin));
@@ -351,6 +375,8 @@ fn remove_before(directory: &Path, oldest: &str) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[tokio::test]
@@ -359,7 +385,7 @@ mod tests {
         let trail = Trail::below(dir.path(), 0);
         let texts = [String::new(), "x".to_owned(), "x".repeat(SHORT)];
         for (at, text) in texts.iter().chain(&texts).enumerate() {
-            trail.write(vec![json!({"at": at, "text": text})]).await;
+            trail.write(&[json!({"at": at, "text": text})]).await;
         }
         // A new day may have begun meanwhile.
         let files = read_dir(dir.path().join("audit")).unwrap();

@@ -1,5 +1,7 @@
 //! What the agent reads of a session: the instructions of its definition, then what was said before.
 
+use std::borrow::Borrow;
+
 use super::definition::Definition;
 
 /// Bytes of what was said before that the agent reads at most; the oldest are left out.
@@ -17,8 +19,13 @@ pub struct Said {
     pub text: String,
 }
 
+/// The message, whether it is shared with whoever keeps it or not.
+fn itself<S: Borrow<Said>>(one: &S) -> &Said {
+    one.borrow()
+}
+
 /// The text that frames the next question: instructions, passages, and the past in its order.
-pub fn framing(agent: &Definition, passages: &str, past: &[Said]) -> String {
+pub fn framing<S: Borrow<Said>>(agent: &Definition, passages: &str, past: &[S]) -> String {
     let mut parts = Vec::new();
     let instructions = agent.system_prompt.trim();
     if !instructions.is_empty() {
@@ -34,12 +41,13 @@ pub fn framing(agent: &Definition, passages: &str, past: &[Said]) -> String {
         room = room.saturating_sub(size);
         fits
     };
-    let mut told: Vec<&Said> = past.iter().rev().take_while(fits).collect();
-    told.reverse();
-    if !told.is_empty() {
+    let told = past.iter().map(itself).rev().take_while(fits).count();
+    if told > 0 {
         let mut text = String::from("This conversation so far:");
-        for one in told {
-            text.push_str(&format!("\n\n{}: {}", one.who, one.text));
+        for one in past.iter().map(itself).skip(past.len() - told) {
+            for part in ["\n\n", one.who.as_str(), ": ", one.text.as_str()] {
+                text.push_str(part);
+            }
         }
         parts.push(text);
     }
@@ -48,7 +56,11 @@ pub fn framing(agent: &Definition, passages: &str, past: &[Said]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    const NOTHING: &[Said] = &[];
 
     fn said(who: &str, text: &str) -> Said {
         Said {
@@ -69,9 +81,12 @@ mod tests {
             told,
             "Be brief.\n\nThis conversation so far:\n\nUser: two and two?\n\nAssistant: four"
         );
-        assert_eq!(framing(&agent, "", &[]), "Be brief.");
-        assert_eq!(framing(&agent, "[1] x", &[]), "Be brief.\n\n[1] x");
-        assert_eq!(framing(&Definition::default(), "", &[]), "");
+        // What is kept for the next turn is not copied.
+        let shared = past.map(Arc::new);
+        assert_eq!(framing(&agent, "", &shared), told);
+        assert_eq!(framing(&agent, "", NOTHING), "Be brief.");
+        assert_eq!(framing(&agent, "[1] x", NOTHING), "Be brief.\n\n[1] x");
+        assert_eq!(framing(&Definition::default(), "", NOTHING), "");
     }
 
     #[test]

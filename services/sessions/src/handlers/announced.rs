@@ -121,7 +121,7 @@ impl Announced {
         };
         let settings = agents.tenant(cx).await.ok()?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
-        let flow = flow_of(cx, &agent, usual).ok()?;
+        let flow = flow_of(&agents.flows, cx, &agent, usual).ok()?;
         // It has a place among the turns of the workspace, and waits for no other one.
         let lane = format!("announced {}", notice.message_id);
         let key = cx.workspace_key();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tg_clients::flow_records::{self, FlowRecord};
+use tg_clients::flow_records::ReadyFlows;
 use tg_clients::listeners::Listening;
 use tg_mesh::{Answer, Cx, warn_of};
 use tg_schemas::msg::{AgentRequest, AgentResponse, AnswerCall, LoopRecord};
@@ -106,10 +106,15 @@ const CIRCLES: &str = "loop";
 ///
 /// # Errors
 /// There is no such flow.
-pub(super) fn flow_of(cx: &Cx, agent: &Definition, usual: &str) -> Result<FlowId, SessionsError> {
+pub(super) fn flow_of(
+    flows: &ReadyFlows,
+    cx: &Cx,
+    agent: &Definition,
+    usual: &str,
+) -> Result<FlowId, SessionsError> {
     let flow = agent.flow.as_deref().unwrap_or(usual);
-    let record = flow_records::get(cx.config(), cx.workspace(), flow);
-    let record = record.filter(FlowRecord::runs);
+    let record = flows.get(cx.config(), cx.workspace(), flow);
+    let record = record.filter(|one| one.runs());
     let record = record.filter(|one| one.topic(INTERFACE, Class::Request).is_some());
     record.ok_or(SessionsError::NoFlow)?;
     FlowId::new(flow).map_err(|_| SessionsError::NoFlow)

@@ -256,13 +256,14 @@ impl Agents {
         may_be_asked(cx, &agent)?;
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
-        flow_of(cx, &agent, usual).map_err(|_| SessionsError::NoChat)?;
+        flow_of(&self.flows, cx, &agent, usual).map_err(|_| SessionsError::NoChat)?;
         let stream = events.is_some();
         let work = Work {
             agent,
             store: self.store.clone(),
             turns: self.turns.clone(),
             pasts: self.pasts.clone(),
+            flows: self.flows.clone(),
             settings,
             session: known.id.clone(),
             text,
@@ -287,12 +288,7 @@ impl Agents {
                 ..Who::default()
             },
         };
-        let (_, turn, finished) = work.run(cx).await?;
-        let store = self.store.get().await?;
-        let key = cx.workspace_key();
-        let user = store.messages(key.as_str(), &known.id, Span::one(turn));
-        let user = user.await?.items.pop();
-        let user = user.ok_or(SessionsError::NoConversation)?;
+        let (_, user, finished) = work.run(cx).await?;
         Ok(Exchange {
             user: message(cx, &known.id, user),
             assistant: message(cx, &known.id, finished.message),

@@ -179,7 +179,7 @@ impl Agents {
         drop(store);
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
-        let flow = flow_of(cx, self.agent(&asked.name)?, usual)?;
+        let flow = flow_of(&self.flows, cx, self.agent(&asked.name)?, usual)?;
         let shortener = Shortener {
             cx,
             store: &self.store,

@@ -25,6 +25,7 @@ mod workspace_agents;
 
 use std::sync::Arc;
 
+use tg_clients::flow_records::ReadyFlows;
 use tg_clients::operations::Served;
 use tg_mesh::LeasedStore;
 use tg_provider_http::Credentials;
@@ -50,6 +51,7 @@ pub(crate) struct Agents {
     store: Arc<LeasedStore<SqliteSessions>>,
     turns: Arc<Turns>,
     pasts: Arc<Pasts>,
+    flows: Arc<ReadyFlows>,
     levels: Levels,
     trail: Arc<Trail>,
     /// Credentials that LLM services may name.
@@ -73,6 +75,7 @@ impl Agents {
             store,
             turns,
             pasts,
+            flows: Arc::default(),
             levels,
             trail: Arc::new(
                 Trail::below(&options.data_dir, options.trail_days).rated(options.usd_eur_rate),

@@ -1,6 +1,7 @@
 //! What is remembered of users across sessions: found in what they say, sent to the agent, listed and forgotten.
 
 use async_trait::async_trait;
+use tg_clients::flow_records::ReadyFlows;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, LeasedStore, clock, warn_of};
 use tg_schemas::operations::{
@@ -35,6 +36,7 @@ pub(super) async fn recalled(
 pub(super) struct Over<'a> {
     pub(super) agent: &'a Definition,
     pub(super) store: &'a LeasedStore<SqliteSessions>,
+    pub(super) flows: &'a ReadyFlows,
     pub(super) usual_flow: &'a str,
     pub(super) session: &'a str,
     pub(super) turn: i64,
@@ -62,7 +64,7 @@ async fn found(cx: &Cx, over: Over<'_>, made: &mut Vec<ModelCall>) -> Result<(),
     if known.owner.user.is_empty() {
         return Ok(());
     }
-    let flow = flow_of(cx, over.agent, over.usual_flow)?;
+    let flow = flow_of(over.flows, cx, over.agent, over.usual_flow)?;
     let mut model = Model::new(cx, &flow, None, "memory")?;
     let text = model.chat(FIND.to_owned(), &said.content).await;
     made.append(&mut model.spent.made);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tg_clients::flow_records;
+use tg_clients::flow_records::ReadyFlows;
 use tg_clients::library::Library;
 use tg_mesh::{Ask, Cx, Deadline, warn_of};
 use tg_schemas::msg::{
@@ -38,6 +38,9 @@ pub(super) struct Found {
     pub(super) chunks: Vec<[String; 3]>,
 }
 
+/// A flow among those that are known.
+type OneFlow<'a> = (&'a ReadyFlows, &'a FlowId);
+
 /// One search.
 struct Search<'a> {
     cx: &'a Cx,
@@ -48,8 +51,8 @@ struct Search<'a> {
 }
 
 /// The topic of an interface of a flow.
-fn topic(cx: &Cx, flow: &FlowId, interface: &str) -> Result<Topic, Error> {
-    let record = flow_records::get(cx.config(), cx.workspace(), flow.as_str());
+fn topic(cx: &Cx, (flows, flow): OneFlow<'_>, interface: &str) -> Result<Topic, Error> {
+    let record = flows.get(cx.config(), cx.workspace(), flow.as_str());
     let named = record
         .as_ref()
         .and_then(|one| one.topic(interface, Class::Request));
@@ -92,7 +95,7 @@ impl Search<'_> {
 }
 
 /// Passages for a question, of the collections that the agent reads before it answers.
-pub(super) async fn passages(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Found {
+pub(super) async fn passages(cx: &Cx, flow: OneFlow<'_>, agent: &Definition, query: &str) -> Found {
     if agent.collections.is_empty() {
         return Found::default();
     }
@@ -105,7 +108,12 @@ pub(super) async fn passages(cx: &Cx, flow: &FlowId, agent: &Definition, query: 
     }
 }
 
-async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Result<Found, Error> {
+async fn found(
+    cx: &Cx,
+    flow: OneFlow<'_>,
+    agent: &Definition,
+    query: &str,
+) -> Result<Found, Error> {
     let question = EmbeddingsRequest {
         texts: vec![query.to_owned()],
         ..EmbeddingsRequest::default()
@@ -163,7 +171,7 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
 /// The passages that a reranking service, or the reranker of the flow, finds the best. Where it does not answer, the order of the
 /// searches decides.
 async fn reranked(
-    asked: (&Cx, &FlowId),
+    asked: (&Cx, OneFlow<'_>),
     query: &str,
     passages: Vec<(Hit, String)>,
     by: &Reranking,
@@ -185,7 +193,7 @@ fn most(by: &Reranking) -> usize {
 
 /// Where the best passages stand, the best first.
 async fn places(
-    (cx, flow): (&Cx, &FlowId),
+    (cx, flow): (&Cx, OneFlow<'_>),
     query: &str,
     passages: &[(Hit, String)],
     by: &Reranking,

@@ -104,8 +104,8 @@ impl Agents {
         let _turn = turn.await?;
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
-        let flow = flow_of(cx, agent, usual)?;
-        let found = passages(cx, &flow, agent, question).await;
+        let flow = flow_of(&self.flows, cx, agent, usual)?;
+        let found = passages(cx, (&self.flows, &flow), agent, question).await;
         let opened = match opening.filter(|_| past.is_empty()) {
             Some(opening) => format!("{opening}\n\n{question}"),
             None => question.to_owned(),
@@ -229,6 +229,7 @@ impl Agents {
             store: self.store.clone(),
             turns: self.turns.clone(),
             pasts: self.pasts.clone(),
+            flows: self.flows.clone(),
             settings: settings?.effective,
             session: session.id,
             text: text.to_owned(),

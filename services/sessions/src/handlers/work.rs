@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tg_clients::flow_records::ReadyFlows;
 use tg_mesh::{Cx, LeasedStore, TaskKind, clock, warn_of};
 use tg_schemas::operations::{Compacted, TenantSettings, TurnResult, WhenBusy};
 use tg_schemas::{Error, ErrorCode, WorkspaceKey};
@@ -67,6 +68,8 @@ pub(super) struct Work {
     pub(super) turns: Arc<Turns>,
     /// What was said in it before, as far as that is known.
     pub(super) pasts: Arc<Pasts>,
+    /// Which flows there are.
+    pub(super) flows: Arc<ReadyFlows>,
     /// What the workspace says of its sessions.
     pub(super) settings: TenantSettings,
     /// Id of the session.
@@ -110,15 +113,15 @@ struct Place {
 
 /// What an agent is told, and what it cost to make it fit.
 struct Past {
-    said: Vec<Said>,
+    said: Vec<Arc<Said>>,
     spent: Spent,
     /// The passages that it is given.
     context: Vec<Vec<String>>,
 }
 
 impl Work {
-    /// Runs the turn beside its caller: it goes on when the caller is gone. Returns its session, its number and its answer.
-    pub(super) async fn run(self, cx: &Cx) -> Result<(String, i64, Finished), SessionsError> {
+    /// Runs the turn beside its caller: it goes on when the caller is gone. Returns its session, the message that began it, and its answer.
+    pub(super) async fn run(self, cx: &Cx) -> Result<(String, Message, Finished), SessionsError> {
         let mut own = cx.outliving();
         let left = match self.ends_with_reader {
             true => cx.cancel.clone(),
@@ -134,13 +137,14 @@ impl Work {
             let heard = done
                 .as_ref()
                 .ok()
-                .map(|(session, turn, _)| (session.clone(), *turn));
+                .map(|(session, message, _)| (session.clone(), message.seq));
             // The caller may have gone: what was answered is kept all the same.
             let _ = tell.send(done);
             if let Some((session, turn)) = heard.filter(|_| self.agent.memory) {
                 let over = recalling::Over {
                     agent: &self.agent,
                     store: &self.store,
+                    flows: &self.flows,
                     usual_flow: self.usual_flow(),
                     session: &session,
                     turn,
@@ -162,13 +166,13 @@ impl Work {
         cx: &Cx,
         left: CancellationToken,
         made: &mut Vec<ModelCall>,
-    ) -> Result<(String, i64, Finished), SessionsError> {
+    ) -> Result<(String, Message, Finished), SessionsError> {
         self.came_before(cx).await?;
         let key = cx.workspace_key();
         let turns = &self.turns;
         let turn = turns.enter(key.clone(), &self.session, self.when_busy, self.who.depth);
         let turn = turn.await?;
-        let flow = flow_of(cx, &self.agent, self.usual_flow())?;
+        let flow = flow_of(&self.flows, cx, &self.agent, self.usual_flow())?;
         let shortener = Shortener {
             cx,
             store: &self.store,
@@ -191,21 +195,21 @@ impl Work {
         let hearing = self.hearing(&turn, left);
         turn.answers(&began.message.id);
         if hearing.events.is_some() {
-            let shown = (self.shows)(cx, session, began.message);
+            let shown = (self.shows)(cx, session, began.message.clone());
             hearing.tell("user-message", shown).await;
         }
         if let Some(finished) = began.finished {
             // Who reads events learns the answer from them.
             let delta = json!({ "delta": finished.message.content });
             hearing.tell("token", delta).await;
-            return Ok((session.to_owned(), began.turn, finished));
+            return Ok((session.to_owned(), began.message, finished));
         }
         let mut spent = Spent::default();
         let past = self.past(cx, &shortener, (&place.session, began.turn), &mut spent);
         let past = past.await;
         made.extend(spent.made.iter().cloned());
         let past = Past { spent, ..past? };
-        let found = passages(cx, &flow, &self.agent, &self.text).await;
+        let found = passages(cx, (&self.flows, &flow), &self.agent, &self.text).await;
         let question = match self.opening.as_deref().filter(|_| began.turn == 1) {
             Some(opening) => format!("{opening}\n\n{}", self.text),
             None => self.text.clone(),
@@ -242,14 +246,14 @@ impl Work {
             ..past
         };
         let finished = self.keep(cx, &place, past, began.turn, heard).await?;
-        Ok((session.to_owned(), began.turn, finished))
+        Ok((session.to_owned(), began.message, finished))
     }
 
     /// Writes the turn down.
     async fn note(
         &self,
         cx: &Cx,
-        done: &Result<(String, i64, Finished), SessionsError>,
+        done: &Result<(String, Message, Finished), SessionsError>,
         made: &[ModelCall],
         started: Instant,
     ) {
@@ -438,9 +442,12 @@ impl Work {
         let mut said = Vec::new();
         if self.agent.memory && !user.is_empty() {
             let store = self.store.get().await?;
-            said = recalling::recalled(&store, key.as_str(), user).await?;
+            let known = recalling::recalled(&store, key.as_str(), user).await?;
+            said.extend(known.into_iter().map(Arc::new));
         }
         let before = match session.owner.surface {
+            // Nothing was said before the first message.
+            _ if turn == 1 => Vec::new(),
             Surface::Named => self.of_session(&key, session, turn).await?,
             Surface::Conversation => self.of_conversation(by, session, turn, spent).await?,
         };
@@ -458,7 +465,7 @@ impl Work {
         key: &WorkspaceKey,
         session: &Session,
         turn: i64,
-    ) -> Result<Vec<Said>, SessionsError> {
+    ) -> Result<Vec<Arc<Said>>, SessionsError> {
         let store = self.store.get().await?;
         let mut known = self.pasts.of(key, session).await;
         loop {
@@ -487,7 +494,7 @@ impl Work {
         session: &Session,
         turn: i64,
         spent: &mut Spent,
-    ) -> Result<Vec<Said>, SessionsError> {
+    ) -> Result<Vec<Arc<Said>>, SessionsError> {
         let newest = by.in_place(&session.id).await?;
         let (mut summary, after) = newest.unwrap_or_default();
         let store = self.store.get().await?;
@@ -507,6 +514,7 @@ impl Work {
         Ok(summary
             .into_iter()
             .chain(found.iter().filter_map(told))
+            .map(Arc::new)
             .collect())
     }
 

@@ -328,8 +328,21 @@ async fn line_037_each_line_is_announced(place: Place) {
     }
 }
 
+/// A broker has the topic then, and publishing a line looks for none that is not there.
+async fn line_037_lines_have_their_topic_where_nobody_listens(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.send(&session, "secret").await.unwrap();
+    let topic = Topic::system(Class::Notify, "audit-events");
+    let bus = world.flow.mesh.bus();
+    // Only what is there can be deleted.
+    let is_there = async || bus.delete_topic(&topic).await.unwrap();
+    world.flow.until(is_there).await;
+}
+
 on_both_buses!(
     line_037_each_line_is_announced,
+    line_037_lines_have_their_topic_where_nobody_listens,
     a_turn_that_was_ended_is_written_down_as_cancelled,
     line_040_the_trail_has_nothing_of_what_was_said,
     line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
+use tg_clients::flow_records::ReadyFlows;
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{AgentResponse, LoopRecord};
 use tg_schemas::operations::{
@@ -14,6 +15,7 @@ use tg_testkit::faults::FaultyBus;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
+use super::around;
 use super::world::{TRACE, World, code, fails, one, part, said, sent};
 
 /// A user whose name is found nowhere by chance.
@@ -129,6 +131,28 @@ async fn a_turn_that_fails_keeps_the_users_message_alone(place: Place) {
     world.answers(|_| fails(ErrorCode::Provider));
     assert_eq!(code(world.send(&session, "one").await), "upstream_error");
     assert_eq!(texts(&said(&world, &session).await), [("user", "one")]);
+}
+
+/// The record of a flow is read once, and not for each turn.
+async fn a_turn_goes_by_the_record_of_its_flow_as_it_is_now(place: Place) {
+    let world = World::start(&place).await;
+    let (mesh, config) = (&world.flow.mesh, &world.flow.config);
+    let flows = ReadyFlows::default();
+    let ready = || flows.get(mesh.config(), "default", "default").unwrap();
+    let known = ready();
+    assert!(Arc::ptr_eq(&known, &ready()));
+    assert!(flows.get(mesh.config(), "default", "none").is_none());
+    let session = world.session("ann", "bob").await;
+    world.send(&session, "one").await.unwrap();
+    let mut record = around::record(false);
+    let interfaces = record["interfaces"].take();
+    config.apply(mesh, "flow", "default", Some(&record)).await;
+    assert!(ready().interfaces.is_empty());
+    assert_eq!(code(world.send(&session, "two").await), "agent_unavailable");
+    record["interfaces"] = interfaces;
+    config.apply(mesh, "flow", "default", Some(&record)).await;
+    assert_eq!(ready(), known);
+    assert_eq!(world.send(&session, "two").await.unwrap().content, "re two");
 }
 
 async fn line_043_turns_of_a_session_do_not_mix(place: Place) {
@@ -344,6 +368,7 @@ on_both_buses!(
     each_turn_is_told_all_that_was_said_before,
     a_session_of_the_id_of_a_deleted_one_is_told_nothing_of_that,
     a_turn_that_fails_keeps_the_users_message_alone,
+    a_turn_goes_by_the_record_of_its_flow_as_it_is_now,
     line_043_turns_of_a_session_do_not_mix,
     line_043_turns_of_many_sessions_do_not_mix,
     the_last_calls_travel_with_their_session,

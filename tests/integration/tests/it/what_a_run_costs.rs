@@ -1,6 +1,6 @@
 //! What a run of the agent costs: how many messages processors handle, which queues they come from, and how often each store
-//! commits, also of a run with budgets. The numbers are exactly those of `run_costs.json`, on both buses: a change that alters them
-//! alters the file, too.
+//! commits, also of a run with budgets and of a turn of a session. The numbers are exactly those of `run_costs.json`, on both buses: a
+//! change that alters them alters the file, too.
 //! No run begins before the one before has left all that it leaves, so that no commit is shared.
 
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
+use tg_testkit::model::{Reply, Rule, ScriptedModel, final_answer, two_step_react};
 use tg_testkit::otlp::{Received, Receiver};
-use tg_testkit::process::Server;
+use tg_testkit::process::{Server, client};
 
 use crate::world::{Bus, launch, on_both_buses, post};
 
@@ -19,6 +19,10 @@ const COSTS: &str = include_str!("run_costs.json");
 /// Runs that are made before and while it is counted, one after the other.
 const WARM: usize = 3;
 const RUNS: u64 = 20;
+
+/// Turns that are counted, and where the sessions of an agent are which comes with the program.
+const TURNS: u64 = 10;
+const SESSIONS: &str = "a1/agents/concise-de/sessions";
 
 /// Runs of which the queues are looked at.
 const TRACED: usize = 5;
@@ -143,22 +147,26 @@ fn costs_of(bus: Bus, budgets: bool, runs: u64) -> Result<Counts> {
     Ok(all)
 }
 
+/// What is counted once all is written that the start and the first runs left to be written.
+async fn at_rest(server: &Server) -> Result<Counts> {
+    let mut before = counted(server).await?;
+    loop {
+        tokio::time::sleep(LAST_LOOK).await;
+        let now = counted(server).await?;
+        if now == before {
+            return Ok(now);
+        }
+        before = now;
+    }
+}
+
 /// Counts what runs cost, after those that warm it up.
 async fn costs(server: &Server, bus: Bus, budgets: bool) -> Result<()> {
     let url = server.url();
     for number in 0..WARM {
         run(&url, number).await?;
     }
-    let mut before = counted(server).await?;
-    // What the start and the first runs left to be written is written.
-    loop {
-        tokio::time::sleep(LAST_LOOK).await;
-        let now = counted(server).await?;
-        if now == before {
-            break;
-        }
-        before = now;
-    }
+    let before = at_rest(server).await?;
     for number in 1..=RUNS {
         run(&url, WARM + usize::try_from(number)?).await?;
         settled(server, &before, &costs_of(bus, budgets, number)?).await?;
@@ -190,6 +198,47 @@ async fn a_run_with_budgets_costs_one_commit_more(bus: Bus) -> Result<()> {
         .env("THREADGRAPH_AGENT__WORKSPACE_TOKENS_A_DAY", "1000000000000");
     let server = launch.ready().await?;
     costs(&server, bus, true).await
+}
+
+/// Posts something of the user `ann`.
+async fn of_ann(server: &Server, path: &str, body: Value) -> Result<Value> {
+    let url = format!("{}{path}", server.url());
+    let request = client()?.post(url).header("SPASS-User-Id", "ann");
+    let response = request.json(&body).send().await?;
+    let status = response.status();
+    let answer: Value = response.json().await?;
+    ensure!(status.is_success(), "{status}: {answer}");
+    Ok(answer)
+}
+
+/// One commit for the user's message, before the agent is asked, and one for the answer. What its agent costs is counted above.
+async fn a_turn_of_a_session_costs_what_the_file_says(bus: Bus) -> Result<()> {
+    let reply = Reply::text(final_answer("It is known.", "It is 42."));
+    let model = ScriptedModel::start(vec![Rule::always(reply)]).await?;
+    let node = bus.broker().await?;
+    let server = launch(&model, node.as_ref()).ready().await?;
+    let made = of_ann(&server, SESSIONS, json!({"compact_strategy": "off"})).await?;
+    let session = made["id"].as_str().context("a session")?;
+    let messages = format!("{SESSIONS}/{session}/messages");
+    let turn = async || of_ann(&server, &messages, json!({"message": "How much is it?"})).await;
+    for _ in 0..WARM {
+        turn().await?;
+    }
+    let before = at_rest(&server).await?;
+    for _ in 0..TURNS {
+        turn().await?;
+    }
+    let costs: Value = serde_json::from_str(COSTS)?;
+    let expected = expected(&costs["a turn"], TURNS)?;
+    settled(&server, &before, &expected).await?;
+    tokio::time::sleep(LAST_LOOK).await;
+    let mut found = since(&before, &counted(&server).await?);
+    found.retain(|of, _| expected.contains_key(of));
+    ensure!(
+        found == expected,
+        "{TURNS} turns: counted {found:#?}, not {expected:#?}"
+    );
+    Ok(())
 }
 
 /// How often a run's messages came to each queue: the work on them by the names of their subscriptions, by trace. Only traces
@@ -250,5 +299,6 @@ async fn a_run_comes_to_the_queues_of_the_file(bus: Bus) -> Result<()> {
 on_both_buses!(
     a_run_costs_what_the_file_says,
     a_run_with_budgets_costs_one_commit_more,
+    a_turn_of_a_session_costs_what_the_file_says,
     a_run_comes_to_the_queues_of_the_file,
 );

@@ -314,7 +314,7 @@ impl AgentStore for SqliteSessions {
             return Ok(None);
         };
         let id = id.to_owned();
-        file.read(move |conn| agent::get(conn, &id)).await
+        file.read_short(move |conn| agent::get(conn, &id)).await
     }
 
     async fn agents(

@@ -77,7 +77,7 @@ impl LineageStore for SqliteSessions {
             return Ok(None);
         };
         let session = session.to_owned();
-        file.read(move |conn| summary::newest_in_place(conn, &session))
+        file.read_short(move |conn| summary::newest_in_place(conn, &session))
             .await
     }
 
@@ -134,7 +134,7 @@ impl LineageStore for SqliteSessions {
             return Ok(None);
         };
         let (session, request) = (session.to_owned(), request.to_owned());
-        file.read(move |conn| message::begun(conn, &session, &request))
+        file.read_short(move |conn| message::begun(conn, &session, &request))
             .await
     }
 

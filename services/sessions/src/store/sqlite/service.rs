@@ -176,7 +176,7 @@ impl LlmServiceStore for SqliteSessions {
             return Ok(None);
         };
         let id = id.to_owned();
-        file.read(move |conn| get(conn, kind, &id)).await
+        file.read_short(move |conn| get(conn, kind, &id)).await
     }
 
     async fn services(
