@@ -547,9 +547,14 @@ mod alone {
         );
         let weight = seen["weight"].as_u64().context("weight")?;
         ensure!(weight > 0 && weight <= WEIGHT, "{weight} bytes");
-        let paint = seen["paint"].as_f64().context("paint")?;
+        let after = |what: &str| seen["paint"][what].as_f64().context("paint");
+        let paint = after("data")?;
         println!(
-            "first paint with data: took {paint:.0} ms of {allowed:.0} ms allowed, machine x{slower:.1}; {weight} bytes"
+            "first paint with data: took {paint:.0} ms of {allowed:.0} ms allowed, machine x{slower:.1}; {weight} bytes; the page \
+             began after {:.0} ms, its files were there after {:.0}, something was seen after {:.0}",
+            after("begun")?,
+            after("files")?,
+            after("first")?,
         );
         ensure!(
             paint > 0.0 && paint <= allowed,
