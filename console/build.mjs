@@ -65,8 +65,8 @@ for (const [page, entry] of [["index", "src/main.tsx"], ["docs", "src/docs.tsx"]
   const parts = output.imports.filter((one) => one.kind === "import-statement").map((one) => asset(one.path));
   const text = readFileSync(join(here, `src/${page}.html`), "utf8")
     .replace("{{style}}", asset(of("src/style/main.css")[0]))
-    .replace("{{connect}}", asset(of("src/connect.ts")[0]))
-    .replace("{{script}}", asset(script))
+    .replaceAll("{{connect}}", asset(of("src/connect.ts")[0]))
+    .replaceAll("{{script}}", asset(script))
     .replace("{{parts}}", parts.map((part) => `<link rel="modulepreload" href="${part}">`).join("\n"));
   writeFileSync(join(dist, `${page}.html`), text);
 }

@@ -75,7 +75,8 @@ const views = async (open, width, colorScheme) => {
 
 /** The fourth fastest of at most 21, and of 7 if those are within `bound`: from the start of the navigation to data on the
     screen, in milliseconds. What else the machine does only adds. Data is what the services said: the model's name, a
-    document with its title and how its processing stands. */
+    document with its title and how its processing stands. Beside it, where the time went: until the page began to come, until
+    its files were there, and until something was on the screen. */
 const paint = async (open, bound) => {
   const times = [];
   const look = () => {
@@ -90,10 +91,19 @@ const paint = async (open, bound) => {
   };
   for (let round = 0; round < 21; round++) {
     const page = await open(`${url}#/library`, {}, look);
-    times.push(await (await page.waitForFunction(() => window.painted)).jsonValue());
+    await page.waitForFunction(() => window.painted);
+    times.push(await page.evaluate(() => {
+      const files = performance.getEntriesByType("resource").filter((one) => new URL(one.name).pathname.startsWith("/assets/"));
+      return {
+        data: window.painted,
+        begun: performance.getEntriesByType("navigation")[0].responseStart,
+        files: Math.max(...files.map((one) => one.responseEnd)),
+        first: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0,
+      };
+    }));
     await page.context().close();
-    times.sort((left, right) => left - right);
-    if (round >= 6 && times[3] <= bound) break;
+    times.sort((left, right) => left.data - right.data);
+    if (round >= 6 && times[3].data <= bound) break;
   }
   return times[3];
 };

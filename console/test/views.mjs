@@ -1,5 +1,6 @@
 // What the views of the system show where the model is away: which check failed and what helps, the flow by its name, and
-// a file that is under way; and every endpoint of both descriptions. Usage: node views.mjs <url> <file>
+// a file that is under way; and every endpoint of both descriptions. Before that, what the page asks while its style is still
+// on the way, and in which order. Usage: node views.mjs <url> <file>
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join } from "node:path";
@@ -28,10 +29,39 @@ const docs = async (page) => {
   return { rest: rest.sort(), socket: socket.sort() };
 };
 
+/** Notes what the page asks of services. */
+const note = () => {
+  window.asked = [];
+  const { send } = WebSocket.prototype;
+  WebSocket.prototype.send = function (frame) {
+    const { service, request } = JSON.parse(frame);
+    if (service) window.asked.push(`${service} ${request?.operation ?? ""}`);
+    return send.call(this, frame);
+  };
+};
+
+/** Loads the page anew and keeps its style back until it has asked something; what it asked. */
+const withoutStyle = async (page) => {
+  await page.getByText("The library is empty.").waitFor();
+  const { promise, resolve } = Promise.withResolvers();
+  const style = "**/*.css";
+  await page.route(style, async (route) => {
+    await promise;
+    await route.continue();
+  });
+  await page.reload({ waitUntil: "commit" });
+  // Not by frames: there are none before the style is there.
+  await page.waitForFunction(() => window.asked?.length > 0, undefined, { polling: 20 });
+  resolve();
+  await page.waitForFunction(() => window.asked.includes("flow doctor"));
+  await page.unroute(style);
+  return page.evaluate(() => window.asked);
+};
+
 tell(
   await withBrowser(async (open) => {
-    const page = await open(`${url}#/library`);
-    const told = {};
+    const page = await open(`${url}#/library`, {}, note);
+    const told = { asked: await withoutStyle(page) };
     await page.getByText("The library is empty.").waitFor();
     await drop(page, [{ name: basename(file), content: readFileSync(file).toString("base64") }]);
     const row = page.getByRole("list", { name: "Documents", exact: true }).locator("li").first();

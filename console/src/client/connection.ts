@@ -50,6 +50,7 @@ export class Connection {
   private lost = 0;
   private readonly open = new Map<number, Open>();
   private readonly waiting: string[] = [];
+  private readonly resting = new Set<() => void>();
 
   constructor(url: string) {
     this.url = url;
@@ -95,11 +96,35 @@ export class Connection {
       this.open.set(id, { part, done, failed });
       this.send(JSON.stringify({ id, ...asks }));
       signal?.addEventListener("abort", () => {
-        if (!this.open.delete(id)) return;
+        if (!this.end(id)) return;
         this.send(JSON.stringify({ type: "cancel", id }));
         failed(new Failure("cancelled", "stopped"));
       });
     });
+  }
+
+  /** Waits until no question is under way, for `most` milliseconds at the longest. */
+  rest(most: number): Promise<void> {
+    return new Promise((done) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.resting.delete(end);
+        done();
+      };
+      const timer = setTimeout(end, most);
+      this.resting.add(end);
+    });
+  }
+
+  /** A question is over. `false`: it was so before. */
+  private end(id: number): boolean {
+    const was = this.open.delete(id);
+    if (this.open.size === 0) this.rests();
+    return was;
+  }
+
+  private rests(): void {
+    for (const end of [...this.resting]) end();
   }
 
   /** What is asked before the connection stands waits for it. */
@@ -126,12 +151,12 @@ export class Connection {
     const response = (frame.response ?? {}) as Json;
     const error = frame.error ?? response.error;
     if (error) {
-      this.open.delete(frame.id as number);
+      this.end(frame.id as number);
       return asked.failed(failure(error));
     }
     asked.part?.(response, placeOf(frame));
     if (frame.complete === true) {
-      this.open.delete(frame.id as number);
+      this.end(frame.id as number);
       asked.done(response);
     }
   }
@@ -152,6 +177,7 @@ export class Connection {
     this.waiting.length = 0;
     const open = [...this.open.values()];
     this.open.clear();
+    this.rests();
     for (const asked of open) asked.failed(why);
   }
 

@@ -1,14 +1,19 @@
 // One line: whether questions would be answered, and by which model.
 import { signal } from "@preact/signals";
 import { doctor, models, type Check } from "../client/services.js";
-import { standing } from "../client/session.js";
+import { connection, standing } from "../client/session.js";
 import { useLoaded } from "./loaded.js";
 
 /** The last checks, for whoever shows them. */
 export const checks = signal<Check[]>([]);
 
+/** The checks are many questions: they follow what the view shows, after so many milliseconds at the latest. */
+const LATEST = 250;
+
 const look = async (): Promise<void> => {
-  checks.value = await doctor();
+  await connection.rest(LATEST);
+  // The next connection looks again.
+  if (standing.value === "open") checks.value = await doctor();
 };
 
 /** The model, where there is only one: it is known before all checks are. */

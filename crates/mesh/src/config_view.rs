@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use serde::Deserialize;
+use serde_json::Value;
 use tg_schemas::workspace_key::{GENERATION, IDENTITY, REGISTERED, REGISTRY, STORE, TOMBSTONE};
 use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 use tokio::sync::watch;
@@ -31,10 +32,22 @@ struct Collection {
 }
 
 /// What the mesh reads of a workspace's row.
-#[derive(Deserialize)]
+#[derive(Clone, Copy)]
 struct Workspace {
-    #[serde(default)]
     generation: i64,
+    enabled: bool,
+}
+
+impl Workspace {
+    /// One that cannot be read is enabled, and the first of its name.
+    fn read(row: &str) -> Self {
+        let row: Value = serde_json::from_slice(row.as_bytes()).unwrap_or_default();
+        let generation = row.get("generation").and_then(Value::as_i64);
+        Self {
+            generation: generation.map_or(0, |generation| generation.max(0)),
+            enabled: row.get("enabled") != Some(&Value::Bool(false)),
+        }
+    }
 }
 
 /// A cheap-to-clone view that the runtime keeps current.
@@ -43,6 +56,8 @@ pub struct ConfigView(Arc<Inner>);
 
 struct Inner {
     rows: RwLock<BTreeMap<String, BTreeMap<String, Arc<Rows>>>>,
+    /// Workspaces with the row of which each was read: every question looks at one several times.
+    workspaces: RwLock<BTreeMap<String, (Arc<str>, Workspace)>>,
     version: watch::Sender<i64>,
 }
 
@@ -50,6 +65,7 @@ impl Default for ConfigView {
     fn default() -> Self {
         Self(Arc::new(Inner {
             rows: RwLock::default(),
+            workspaces: RwLock::default(),
             version: watch::channel(-1).0,
         }))
     }
@@ -106,9 +122,8 @@ impl ConfigView {
     /// Generation of a workspace: the present one, or the last if it was deleted; 0 for one that is not known.
     pub fn generation(&self, workspace: &str) -> i64 {
         // One row says that it is there and in which generation: never one without the other.
-        if let Some(row) = self.get(WORKSPACES.0, WORKSPACES.1, workspace) {
-            return serde_json::from_slice::<Workspace>(row.as_bytes())
-                .map_or(0, |row| row.generation.max(0));
+        if let Some(row) = self.workspace(workspace) {
+            return row.generation;
         }
         let known = self.get(REGISTRY, GENERATION, workspace);
         if let Some(known) = known.and_then(|text| text.parse::<i64>().ok()) {
@@ -116,6 +131,26 @@ impl ConfigView {
         }
         self.tombstone(workspace)
             .map_or(0, |stone| stone.generation.max(0))
+    }
+
+    /// Whether a workspace is registered and not disabled.
+    pub fn is_open(&self, workspace: &str) -> bool {
+        self.workspace(workspace).is_some_and(|row| row.enabled)
+    }
+
+    /// A workspace that is registered.
+    fn workspace(&self, name: &str) -> Option<Workspace> {
+        let row = self.get(WORKSPACES.0, WORKSPACES.1, name)?;
+        let known = self.0.workspaces.read().get(name).cloned();
+        if let Some((of, workspace)) = known
+            && Arc::ptr_eq(&of, &row)
+        {
+            return Some(workspace);
+        }
+        let workspace = Workspace::read(&row);
+        let mut all = self.0.workspaces.write();
+        all.insert(name.to_owned(), (row, workspace));
+        Some(workspace)
     }
 
     /// What stores keep a workspace's data under.
@@ -209,6 +244,10 @@ impl ConfigView {
                     old.insert(workspace, Arc::new(values));
                 }
             }
+        }
+        // Those that are gone are not kept.
+        if changed.iter().any(|(kind, _)| kind == WORKSPACES.1) {
+            self.0.workspaces.write().clear();
         }
         changed
     }
@@ -313,11 +352,36 @@ mod tests {
         let names = ["w", "first", "disabled", "gone", "unknown"];
         let generations = names.map(|name| view.generation(name));
         assert_eq!(generations, [7, 0, 5, 6, 0]);
+        let open = names.map(|name| view.is_open(name));
+        assert_eq!(open, [true, true, false, false, false]);
         assert!(!view.has_ended(&view.workspace_key("w")));
         assert!(view.has_ended(&WorkspaceKey::new("w", 6)));
         assert!(view.has_ended(&view.workspace_key("gone")));
         assert!(!view.has_ended(&WorkspaceKey::new("unknown", 0)));
         view.set("a", "tool", "x", None);
         assert!(view.get("a", "tool", "x").is_none());
+    }
+
+    #[test]
+    fn a_workspace_is_as_its_row_says_now() {
+        let view = ConfigView::default();
+        let says = |row: Option<&str>| {
+            view.set(REGISTRY, "workspace", "w", row);
+            // Looked at twice: what is read of a row is remembered.
+            let looks = [(); 2].map(|()| (view.is_open("w"), view.generation("w")));
+            assert_eq!(looks[0], looks[1], "{row:?}");
+            looks[0]
+        };
+        assert_eq!(says(Some(r#"{"generation":7}"#)), (true, 7));
+        assert_eq!(says(Some(r#"{"generation":8}"#)), (true, 8));
+        let disabled = r#"{"generation":8,"enabled":false}"#;
+        assert_eq!(says(Some(disabled)), (false, 8));
+        assert_eq!(says(Some(r#"{"generation":-1,"enabled":0}"#)), (true, 0));
+        assert_eq!(says(Some("[")), (true, 0));
+        assert_eq!(says(None), (false, 0));
+        let kind = BTreeMap::from([("workspace".to_owned(), BTreeMap::new())]);
+        says(Some(disabled));
+        view.replace(kind);
+        assert!(!view.is_open("w") && view.0.workspaces.read().is_empty());
     }
 }

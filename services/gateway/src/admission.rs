@@ -195,7 +195,7 @@ impl App {
         for _ in 0..LOOKS {
             let before = generation();
             self.auth.authorise(identity, gate, resource).await?;
-            if !auth::is_open(self.mesh.config(), workspace.as_str()) {
+            if !self.mesh.config().is_open(workspace.as_str()) {
                 return Err(RequestError::WorkspaceNotFound);
             }
             // One that was deleted and made again meanwhile is another one.

@@ -11,7 +11,6 @@ use tg_mesh::ConfigView;
 use tg_schemas::flow_record::{self, FlowRecord};
 
 use crate::ask::{Part, Parts};
-use crate::auth;
 use crate::engine::translate::Body;
 
 /// A change of configuration is known everywhere by then, or the reply goes out without.
@@ -56,7 +55,7 @@ impl Known {
 
     fn holds(&self, config: &ConfigView, reply: &Body) -> bool {
         match self {
-            Self::Open(workspace) => auth::is_open(config, workspace),
+            Self::Open(workspace) => config.is_open(workspace),
             Self::Flow(workspace, id) => config
                 .get(workspace, flow_record::KIND, id)
                 .and_then(|row| FlowRecord::read(&row))

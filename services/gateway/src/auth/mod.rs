@@ -31,7 +31,6 @@ use crate::registry::Gate;
 use crate::seldom::Seldom;
 use cache::Cache;
 
-pub(crate) use open_workspace::is_open;
 pub(crate) use revalidation::Lapse;
 
 /// Reserved workspace, type and key of the row that iam changes when something was revoked.

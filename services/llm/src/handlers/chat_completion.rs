@@ -134,6 +134,9 @@ impl ChatCompletion {
         .record(began.elapsed().as_secs_f64());
         match done {
             Ok(completion) => {
+                // The task of the asker goes on first: on a bus in this process it waits for this thread.
+                drop(room);
+                tokio::task::yield_now().await;
                 let done = Ok(completion);
                 usage::record(cx, &self.provider_client, asked, began, &done).await;
                 Ok(())

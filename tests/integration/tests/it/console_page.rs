@@ -411,6 +411,7 @@ async fn views(bus: Bus) -> Result<()> {
     let file = folder.path().join("lamps.md");
     let seen = story("views.mjs", &[&server.url(), &file.to_string_lossy()]).await?;
     is_clean(&seen)?;
+    asks_what_it_shows_first(&seen)?;
     holds(&seen, "/underWay/word", &["processing, ", " chunks"])?;
     ensure!(seen["underWay"]["most"].as_u64() > Some(1), "{seen}");
     holds(
@@ -432,6 +433,20 @@ async fn views(bus: Bus) -> Result<()> {
     for part in ["rest", "socket"] {
         let shown = seen["shown"][part].as_array().map_or(0, Vec::len);
         ensure!(shown > 10, "{part}: {shown}");
+    }
+    Ok(())
+}
+
+/// The checks, which are many questions, follow the data of the view.
+fn asks_what_it_shows_first(seen: &Value) -> Result<()> {
+    let asked = seen["asked"].as_array().context("asked")?;
+    let place = |wanted: &str| asked.iter().position(|one| one == wanted);
+    let checks = place("flow doctor").context("no checks")?;
+    for shown in ["librarian list-documents", "librarian list-processing"] {
+        ensure!(
+            place(shown).is_some_and(|at| at < checks),
+            "{shown}: {asked:?}"
+        );
     }
     Ok(())
 }
@@ -532,9 +547,14 @@ mod alone {
         );
         let weight = seen["weight"].as_u64().context("weight")?;
         ensure!(weight > 0 && weight <= WEIGHT, "{weight} bytes");
-        let paint = seen["paint"].as_f64().context("paint")?;
+        let after = |what: &str| seen["paint"][what].as_f64().context("paint");
+        let paint = after("data")?;
         println!(
-            "first paint with data: took {paint:.0} ms of {allowed:.0} ms allowed, machine x{slower:.1}; {weight} bytes"
+            "first paint with data: took {paint:.0} ms of {allowed:.0} ms allowed, machine x{slower:.1}; {weight} bytes; the page \
+             began after {:.0} ms, its files were there after {:.0}, something was seen after {:.0}",
+            after("begun")?,
+            after("files")?,
+            after("first")?,
         );
         ensure!(
             paint > 0.0 && paint <= allowed,
