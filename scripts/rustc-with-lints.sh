@@ -6,7 +6,29 @@ set -euo pipefail
 
 # `-D warnings` in the form that clippy's driver reads: set by whoever calls cargo, which has to see the same.
 : "${CLIPPY_ARGS:?is not set; see the target test of the Makefile}"
-clippy-driver "$@"
+
+# Tests of their own and examples are not optimised: cargo has one level for all that a crate builds, and what takes time in them
+# are the libraries and programs that they call. Tests within a library keep the level: they call what is compiled with them.
+driven=() reads= tests= writes= before=
+for word in "$@"; do
+  case $before:$word in
+    --out-dir:*) writes=$word ;;
+    *:--test) tests=yes ;;
+    *:*.rs) reads=$word ;;
+  esac
+  before=$word
+done
+aside=
+case $tests:$reads:$writes in
+  yes:*/tests/*:* | *:*/examples) aside=yes ;;
+esac
+for word in "$@"; do
+  case $aside:$word in
+    yes:opt-level=[1-3]) driven+=("opt-level=0") ;;
+    *) driven+=("$word") ;;
+  esac
+done
+clippy-driver "${driven[@]}"
 
 name= out= documented=
 of_doc=()
