@@ -15,6 +15,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -280,6 +281,9 @@ def run_outer(suites, outcome, soaked):
     if soaked:
         expression = f"({expression}) - ({chosen(soaked)})"
     results = run_filtered(expression, outcome)
+    # What runs again by itself overwrites the report.
+    if REPORT.exists():
+        shutil.copy(REPORT, CACHE / "junit.xml")
     outcome.ran |= {suite for suite, _ in results}
     wanted = {
         (name, test) for name, suite in suites.all.items() for test, case in suite["testcases"].items()

@@ -56,6 +56,26 @@ pub fn takes_lints(manifest: &str) -> bool {
     lints.lines().any(|line| line.trim() == "workspace = true")
 }
 
+/// Whether a manifest leaves out the examples in the documentation of its library.
+pub fn leaves_out_examples(manifest: &str) -> bool {
+    let library = section(manifest, "lib");
+    library.lines().any(|line| line.trim() == "doctest = false")
+}
+
+/// Whether comments of documentation have an example that `cargo test --doc` would run: a block of code in no other language.
+pub fn has_examples(text: &str) -> bool {
+    let mut within = false;
+    text.lines().any(|line| {
+        let line = line.trim_start();
+        let documents = line.strip_prefix("///").or(line.strip_prefix("//!"));
+        let Some(language) = documents.and_then(|line| line.trim().strip_prefix("```")) else {
+            return false;
+        };
+        within = !within;
+        within && !["json", "text"].contains(&language)
+    })
+}
+
 /// What stands below a heading, to the next one.
 fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     let heading = format!("[{heading}]");
@@ -118,6 +138,19 @@ mod tests {
         assert!(takes_lints(text) && wildcards(text).len() == 2);
         assert!(!takes_lints(
             "[dependencies]\na.workspace = true\n[lints.rust]\nx = 1\n"
+        ));
+    }
+
+    #[test]
+    fn examples_are_found() {
+        assert!(leaves_out_examples(
+            "[lib]\ndoctest = false\n\n[lints]\nworkspace = true\n"
+        ));
+        assert!(!leaves_out_examples("[lib]\n\n[other]\ndoctest = false\n"));
+        assert!(has_examples("//! A.\n//!\n//! ```\n//! run();\n//! ```\n"));
+        assert!(has_examples("    /// ```compile_fail,E0308\n    /// ```\n"));
+        assert!(!has_examples(
+            "/// ```json\n/// {}\n/// ```\nlet a = \"```\";\n// ```\n"
         ));
     }
 }

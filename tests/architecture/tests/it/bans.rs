@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tg_architecture_tests::bans::{allowed, denied, locked, takes_lints, wildcards};
+use tg_architecture_tests::bans::{
+    allowed, denied, has_examples, leaves_out_examples, locked, takes_lints, wildcards,
+};
 use tg_architecture_tests::manifest::{members, packages};
-use tg_architecture_tests::source::root;
+use tg_architecture_tests::source::{all, root};
 
 use crate::rings::LICENCES;
 
@@ -81,4 +83,29 @@ fn every_manifest_names_versions_and_takes_the_lints() {
         }
     }
     assert!(found.is_empty(), "manifests:\n  {}", found.join("\n  "));
+}
+
+/// `make test` runs the examples of a library unless its manifest leaves them out: then it may have none.
+#[test]
+fn a_library_whose_examples_are_left_out_has_none() {
+    let sources = all();
+    let (mut found, mut left_out) = (Vec::new(), 0);
+    for folder in members(&packages()).keys() {
+        if !leaves_out_examples(&file(&format!("{folder}/Cargo.toml"))) {
+            continue;
+        }
+        left_out += 1;
+        let below = format!("{folder}/src/");
+        let own = sources
+            .iter()
+            .filter(|source| source.path.starts_with(&below));
+        let with = own.filter(|source| has_examples(&source.text));
+        found.extend(with.map(|source| source.path.clone()));
+    }
+    assert!(left_out > 20, "the manifests were not read");
+    assert!(
+        found.is_empty(),
+        "examples that nothing runs (remove `doctest = false`):\n  {}",
+        found.join("\n  ")
+    );
 }

@@ -41,7 +41,8 @@ fn text(path: &Path) -> Result<&str> {
     path.to_str().context("a path in UTF-8")
 }
 
-async fn typescript(folder: &Path, url: &str) -> Result<Value> {
+/// The compiler checks the client once, on the embedded bus: types are the same whatever the bus, and are gone when the client runs.
+async fn typescript(folder: &Path, url: &str, bus: Bus) -> Result<Value> {
     let tools = root().join(".cache/generators").canonicalize();
     let tools = tools.context("run the set-up first")?;
     let node = root().join(".cache/npm/node");
@@ -52,12 +53,14 @@ async fn typescript(folder: &Path, url: &str) -> Result<Value> {
         let from = root().join("tests/integration/clients/typed").join(file);
         std::fs::copy(from, folder.join(file))?;
     }
-    let described = root().join("specs/api/openapi.yaml");
-    let generate = modules.join("openapi-typescript/bin/cli.js");
-    let args = [text(&generate)?, text(&described)?, "-o", "api.ts"];
-    run(&node, folder, &args).await?;
-    let compile = modules.join("typescript/bin/tsc");
-    run(&node, folder, &[text(&compile)?, "-p", "."]).await?;
+    if matches!(bus, Bus::Embedded) {
+        let described = root().join("specs/api/openapi.yaml");
+        let generate = modules.join("openapi-typescript/bin/cli.js");
+        let args = [text(&generate)?, text(&described)?, "-o", "api.ts"];
+        run(&node, folder, &args).await?;
+        let compile = modules.join("typescript/bin/tsc");
+        run(&node, folder, &[text(&compile)?, "-p", "."]).await?;
+    }
     let seen = run(&node, folder, &["story.ts", url]).await?;
     Ok(serde_json::from_str(&seen)?)
 }
@@ -109,7 +112,7 @@ async fn both(bus: Bus) -> Result<()> {
     let (server, _node) = up(bus).await?;
     let url = server.url().trim_end_matches('/').to_owned();
     let (one, other) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    check(&typescript(one.path(), &url).await?, &json!(404))?;
+    check(&typescript(one.path(), &url, bus).await?, &json!(404))?;
     let refused = json!("Invalid flow default/nowhere");
     check(&python(other.path(), &url).await?, &refused)
 }
