@@ -92,7 +92,7 @@ async fn every_dialect_answers_streamed_and_whole_with_usage() {
                 nanodollars: None,
                 characters: 0,
                 backend: String::new(),
-                attempts: 0,
+                attempts: 1,
                 tool_calls: Vec::new(),
             };
             assert_eq!(completion, expected, "{} {streaming}", model.provider());
