@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tg_mesh::telemetry::attributes;
 use tg_mesh::{Cx, Deadline, Span, SpanKind};
 use tg_schemas::msg::Citation;
@@ -283,18 +284,19 @@ impl Calling {
 
 /// Tokens that a tool is likely to have taken of models whose provider reported none; by characters, as of any stream without usage.
 fn unreported(tool: &Tool, arguments: &Arguments, output: &Output) -> i64 {
-    if output.usage.in_token > 0 || !tool.kind.asks_model() {
+    if !tool.kind.asks_model() {
         return 0;
     }
-    let asked = arguments
-        .values()
-        .map(|value| value.to_string().chars().count());
-    let written = match output.usage.out_token {
-        0 => output.text.chars().count(),
-        // It is counted already.
+    let length = |value: &Value| value.to_string().chars().count();
+    let read = match output.usage.in_token {
+        0 => arguments.values().map(length).sum::<usize>(),
         _ => 0,
     };
-    budget::tokens(asked.sum::<usize>().saturating_add(written))
+    let written = match output.usage.out_token {
+        0 => output.text.chars().count(),
+        _ => 0,
+    };
+    budget::tokens(read.saturating_add(written))
 }
 
 /// Makes a call, and makes it again if the process died that served it or none serves it for the moment: under its key, so that work
