@@ -37,6 +37,26 @@ pub(crate) fn cost(cx: &Cx, model: &str, usage: &Usage, told: Option<u64>) -> Co
     }
 }
 
+/// What a tool took of models, as budgets count it. What is likely of calls whose provider reported no tokens is priced as the run's
+/// own model.
+pub(crate) fn of_tool(cx: &Cx, model: &str, usage: &Usage) -> Amount {
+    let took = Amount::of(usage);
+    let guess = u64::try_from(usage.guess).unwrap_or(0);
+    if guess == 0 {
+        return took;
+    }
+    let price = match costs_nothing(cx, model) {
+        true => None,
+        false => price(cx, model),
+    };
+    let likely = price.map_or(0, |price| price.nanodollars(guess, 0, 0));
+    Amount {
+        in_token: took.in_token.saturating_add(guess),
+        nanodollars: took.nanodollars.saturating_add(likely),
+        ..took
+    }
+}
+
 /// The price of a call whose model answered and whose provider did not report what the model read. A call that names no model failed:
 /// it took nothing.
 pub(crate) fn unreported(

@@ -11,7 +11,7 @@ use tg_mesh::telemetry::Place;
 use tg_schemas::limits::MODEL_NAME;
 use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn, ModelInfo, ModelService};
 
-use crate::engine::tokens::{Counts, nanodollars};
+use crate::engine::tokens::{Counts, estimated, nanodollars};
 use crate::error::LlmError;
 use crate::picture::Picture;
 
@@ -191,6 +191,12 @@ impl Completion {
         if (1..=MODEL_NAME).contains(&model.len()) {
             model.clone_into(&mut self.model);
         }
+    }
+
+    /// Output tokens; where the provider does not report them, as many as the characters of the answer are likely to be.
+    pub(crate) fn written(&self) -> i64 {
+        let guessed = || estimated(self.characters);
+        self.out_token.unwrap_or_else(guessed)
     }
 
     /// Dollars that the provider says it cost.

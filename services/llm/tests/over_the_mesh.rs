@@ -127,6 +127,23 @@ async fn a_stream_has_pieces_and_ends_with_the_totals(place: Place) {
     assert_eq!(call.body["temperature"], 0.5);
 }
 
+/// By a fourth of the characters, in the answer as in the usage record.
+async fn output_that_the_provider_does_not_report_is_estimated(place: Place) {
+    let body = json!({
+        "choices": [{"message": {"content": "one two three"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 7},
+    });
+    let reply = Reply::status(200, body.to_string());
+    let mut world = world(&place, vec![Rule::always(reply)]).await;
+    for streaming in [true, false] {
+        let last = world.ask(&question("go", streaming)).last().await.unwrap();
+        assert_eq!((last.in_token, last.out_token), (Some(7), Some(3)));
+        let usage = world.usage().await;
+        let counts = (usage.in_token, usage.out_token, usage.estimated);
+        assert_eq!(counts, (7, 3, true));
+    }
+}
+
 async fn a_question_names_its_model_and_those_in_its_place(place: Place) {
     let unknown = || Reply::status(404, "");
     let rules = vec![
@@ -472,6 +489,7 @@ async fn usage_that_nobody_of_the_flow_reads_is_not_published(place: Place) {
 tg_testkit::on_both_buses!(
     usage_that_nobody_of_the_flow_reads_is_not_published,
     a_stream_has_pieces_and_ends_with_the_totals,
+    output_that_the_provider_does_not_report_is_estimated,
     a_question_names_its_model_and_those_in_its_place,
     line_067_the_service_of_a_workspace_answers,
     a_whole_answer_is_one_message,

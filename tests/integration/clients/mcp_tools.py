@@ -161,6 +161,11 @@ async def library():
         listed = await client.call_tool("list_documents", {})
         titles = {one["id"]: one["title"] for one in listed.structured_content["documents"]}
         same("library: listed", titles.get(document), "Skagen")
+        resources = {one.name: str(one.uri) for one in (await client.list_resources()).resources}
+        read = await client.read_resource(resources["Skagen"])
+        same("library: resource", [content.text for content in read.contents], [TEXT])
+        prompt = await client.get_prompt("summarise_document", {"document_id": document})
+        has("library: prompt", prompt.messages[0].content.text, document)
         for _ in range(300):
             found = await client.call_tool("search_documents", {"query": "lighthouse"})
             passages = [] if found.is_error else found.structured_content["passages"]

@@ -37,6 +37,10 @@ pub struct Usage {
     /// Tokens that providers keep since then.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write: i64,
+    /// Tokens that calls of a tool are likely to have taken whose provider reported none. Budgets and reports of usage count them; no
+    /// answer shows them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub guess: i64,
     /// What it cost.
     #[serde(skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
@@ -64,6 +68,7 @@ impl Usage {
         self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.guess = self.guess.saturating_add(other.guess);
         self.cost = self.cost.and(&other.cost);
         if !other.model.is_empty() {
             self.model.clone_from(&other.model);

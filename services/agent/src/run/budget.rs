@@ -555,7 +555,7 @@ impl StepExecution {
             tool_calls: 1,
             duration_ms: seen.duration_ms,
             ..match seen.findings.is_empty() {
-                true => Amount::of(&seen.usage),
+                true => prices::of_tool(&self.cx, &decision.usage.model, &seen.usage),
                 false => Amount::default(),
             }
         };

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tg_mesh::telemetry::attributes;
 use tg_mesh::{Cx, Deadline, Span, SpanKind};
 use tg_schemas::msg::Citation;
@@ -16,6 +17,7 @@ use super::late::ending;
 use super::playback::{Playback, Which};
 use crate::engine::decision::{Decision, Observation, Usage};
 use crate::engine::exchange::{Entry, Outcome, ToolUse};
+use crate::engine::guards::budget;
 use crate::engine::toolset::Tool;
 use crate::error::Stop;
 use crate::kinds::{self, Arguments, Call, Output};
@@ -164,6 +166,7 @@ impl Calling {
         let mut output = match result {
             Ok(mut output) => {
                 if self.playback.is_none() {
+                    output.usage.guess = unreported(tool, &arguments, &output);
                     self.complete(&mut output.usage);
                 }
                 if let Some(error) = output.failed.take() {
@@ -277,6 +280,23 @@ impl Calling {
     pub(super) fn hook_seconds(&self) -> u64 {
         self.agent.options.hook_seconds
     }
+}
+
+/// Tokens that a tool is likely to have taken of models whose provider reported none; by characters, as of any stream without usage.
+fn unreported(tool: &Tool, arguments: &Arguments, output: &Output) -> i64 {
+    if !tool.kind.asks_model() {
+        return 0;
+    }
+    let length = |value: &Value| value.to_string().chars().count();
+    let read = match output.usage.in_token {
+        0 => arguments.values().map(length).sum::<usize>(),
+        _ => 0,
+    };
+    let written = match output.usage.out_token {
+        0 => output.text.chars().count(),
+        _ => 0,
+    };
+    budget::tokens(read.saturating_add(written))
 }
 
 /// Makes a call, and makes it again if the process died that served it or none serves it for the moment: under its key, so that work

@@ -300,6 +300,11 @@ async fn failures_have_the_form_of_the_surface(place: Place) {
         assert!(told["error"]["request_id"].is_string());
         assert!(!told.to_string().contains("/var/"), "{told}");
     }
+    // 109: when to ask again.
+    let limited = format!("{SESSIONS}/{FAILS}rate_limited");
+    let (status, headers, _) = sent(&world, "GET", &limited, &[user], None).await;
+    assert_eq!(status, 429);
+    assert_eq!(headers["retry-after"], "7");
 }
 
 /// 57: a workspace that is not there, on each route that names one.

@@ -199,9 +199,13 @@ fn refused(
 }
 
 fn failing(error: ErrorCode, code: &str) -> OperationResponse {
+    let mut failure = json!({"code": code, "message": "m"});
+    if code == "rate_limited" {
+        failure["retry_after"] = json!(7);
+    }
     OperationResponse {
         error: Some(Error::new(error, "m")),
-        failure: object(json!({"code": code, "message": "m"})),
+        failure: object(failure),
         last: true,
         ..OperationResponse::default()
     }

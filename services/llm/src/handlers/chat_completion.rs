@@ -21,7 +21,6 @@ use super::wishes::{are_named, temperature_of};
 use super::written::Written;
 use super::{Rooms, usage};
 use crate::engine::repair::calls;
-use crate::engine::tokens::estimated;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, Completion, Dialog, Format};
 use crate::provider_client::{self, ProviderClient};
@@ -327,8 +326,6 @@ fn is_cut(completion: &Completion) -> bool {
 
 fn end(text: String, completion: &Completion) -> ChatCompletionResponse {
     let tokens = completion.counts.tokens();
-    let output = completion.out_token;
-    let written = output.unwrap_or_else(|| estimated(completion.characters));
     let reason = match completion {
         _ if is_cut(completion) => "length",
         Completion { tool_calls, .. } if !tool_calls.is_empty() => "tool_calls",
@@ -337,7 +334,7 @@ fn end(text: String, completion: &Completion) -> ChatCompletionResponse {
         } => "length",
         _ => "stop",
     };
-    let input = completion.in_token.unwrap_or(0);
+    let (input, written) = (completion.in_token.unwrap_or(0), completion.written());
     ChatCompletionResponse {
         content: text,
         tool_calls: completion.tool_calls.clone(),
@@ -352,7 +349,7 @@ fn end(text: String, completion: &Completion) -> ChatCompletionResponse {
             cache_read: tokens.cache_read,
             cache_write: tokens.cache_write,
             total: tokens.total.max(input.saturating_add(written)),
-            estimated: output.is_none(),
+            estimated: completion.out_token.is_none(),
         }),
         ..last()
     }

@@ -294,7 +294,7 @@ fn end(written: &mut Written, completion: &Completion) -> TextCompletionResponse
         response: written.take(),
         thinking: std::mem::take(&mut written.thinking),
         in_token: Some(completion.in_token.unwrap_or(0)),
-        out_token: Some(completion.out_token.unwrap_or(0)),
+        out_token: Some(completion.written()),
         model: Some(completion.model.clone()),
         cache_read: completion.counts.cache_read,
         cost: completion.dollars(),

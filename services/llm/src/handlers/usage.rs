@@ -6,7 +6,6 @@ use tg_schemas::msg::Usage;
 use tg_schemas::processors::shared;
 use tokio::time::Instant;
 
-use crate::engine::tokens::estimated;
 use crate::model::Completion;
 use crate::provider_client::ProviderClient;
 
@@ -37,9 +36,7 @@ fn tokens(done: &Result<Completion, Error>) -> (i64, i64) {
     let Ok(completion) = done else {
         return (0, 0);
     };
-    let guessed = || estimated(completion.characters);
-    let written = completion.out_token.unwrap_or_else(guessed);
-    (completion.in_token.unwrap_or(0), written)
+    (completion.in_token.unwrap_or(0), completion.written())
 }
 
 /// For the metrics.

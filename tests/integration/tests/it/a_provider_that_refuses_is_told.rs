@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tg_testkit::model::{Reply, ScriptedModel};
 use tg_testkit::process::{Launch, Server, client, tg};
 use tg_testkit::shared_node::VirtualHost;
+use tg_testkit::socket::{Socket, brief};
 use tokio::time::Instant;
 
 use crate::edge::first_key;
@@ -114,6 +115,28 @@ impl World {
         Ok((check["ok"] == true, detail.to_owned()))
     }
 
+    /// The stored trace of a run that fails, once it has the reason.
+    async fn trace(&self, why: &str) -> Result<String> {
+        let url = self.server.url();
+        let socket = Socket::connect(&url, &self.key).await?;
+        let question = json!({"question": "Why?", "streaming": true});
+        let frames = socket.ask("agent", "default", question).await?;
+        let mut ids = frames
+            .iter()
+            .filter_map(|frame| frame["response"]["explain_id"].as_str());
+        let run = ids.next().with_context(|| brief(&frames))?;
+        let end = Instant::now() + BOUND;
+        loop {
+            let args = ["show-explain-trace", run, "--token", self.key.as_str()];
+            let shown = tg(&url, &args).await?;
+            if shown.stdout.contains(why) {
+                return Ok(shown.stdout);
+            }
+            ensure!(Instant::now() < end, "{why} in {shown:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     /// Waits for a warning that ends with a sentence.
     async fn logged(&self, sentence: &str) -> Result<()> {
         let end = Instant::now() + BOUND;
@@ -176,6 +199,12 @@ async fn refusals(world: &World) -> Result<()> {
             );
             // A server may have no list of its models.
             ensure!(good == (status == 404), "{status}: {detail}");
+        }
+        if status == 401 {
+            let trace = world.trace(failures[0]).await?;
+            for hidden in HIDDEN {
+                ensure!(!trace.contains(hidden), "{hidden} in {trace}");
+            }
         }
     }
     Ok(())

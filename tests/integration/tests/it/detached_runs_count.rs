@@ -1,5 +1,5 @@
 //! Work whose caller went away counts against its user until it ends, can be seen and cancelled, also when the gateway
-//! that it came through was killed.
+//! that it came through was killed, or the agent.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -175,18 +175,21 @@ async fn after_a_kill_of_the_whole_process_on_the_embedded_bus() -> Result<()> {
     is_left_alone(&model).await
 }
 
+/// A process with these services.
+fn launched(services: &[&str], node: &VirtualHost, model: &ScriptedModel) -> Launch {
+    Launch::serve(services, &node.url())
+        .env("OPENAI_BASE_URL", model.url())
+        .env("OPENAI_API_KEY", "sk-test-secret-4711")
+        .env("OPENAI_MODEL", "scripted")
+}
+
 /// A process per service: another gateway sees what came through the one that was killed, and the caller of one that is
 /// alive hears that its run was cancelled elsewhere.
 #[tokio::test]
 async fn after_a_kill_of_the_gateway_over_rabbitmq() -> Result<()> {
     let model = ScriptedModel::start(never()).await?;
     let node = VirtualHost::new().await?;
-    let serve = |services: &[&str]| {
-        Launch::serve(services, &node.url())
-            .env("OPENAI_BASE_URL", model.url())
-            .env("OPENAI_API_KEY", "sk-test-secret-4711")
-            .env("OPENAI_MODEL", "scripted")
-    };
+    let serve = |services: &[&str]| launched(services, &node, &model);
     let mut others = Vec::new();
     for service in without(&SERVICES, &["agent", "gateway"]) {
         others.push(serve(&[service]).spawn().await?);
@@ -220,5 +223,38 @@ async fn after_a_kill_of_the_gateway_over_rabbitmq() -> Result<()> {
     assert_eq!(told["error"]["type"], "cancelled", "{told}");
     gateway.cancel_all(&own[1..]).await?;
     noted(agent.data(), CANCELLED, 33).await?;
+    is_left_alone(&model).await
+}
+
+/// The agent is killed, not the gateway: its successor takes the run up, and ends it when it is cancelled.
+#[tokio::test]
+async fn after_a_kill_of_the_agent_over_rabbitmq() -> Result<()> {
+    let model = ScriptedModel::start(never()).await?;
+    let node = VirtualHost::new().await?;
+    let serve = |services: &[&str]| launched(services, &node, &model);
+    let folder = tempfile::tempdir()?;
+    let mut rest = serve(&without(&SERVICES, &["agent"])).spawn().await?;
+    let launch = serve(&["agent"]).data(folder.path());
+    let first = launch.clone().spawn().await?;
+    rest.wait_ready().await?;
+    let url = rest.url();
+    let gateway = Gateway(&url);
+    let killed = async {
+        let own = gateway.until(1).await?;
+        noted(first.data(), KNOWN, 1).await?;
+        ensure!(model.wait_calls(1, BOUND).await, "it was never asked");
+        let calls = model.count();
+        first.kill9().await?;
+        let successor = launch.spawn().await?;
+        let asked = model.wait_calls(calls + 1, BOUND).await;
+        ensure!(asked, "nobody goes on\n{}", successor.log());
+        gateway.cancel(&own[0]).await?;
+        gateway.until(0).await?;
+        noted(successor.data(), CANCELLED, 1).await?;
+        Ok::<_, anyhow::Error>(successor)
+    };
+    let (told, successor) = tokio::join!(gateway.ask(BOUND), killed);
+    let _successor = successor?;
+    told?;
     is_left_alone(&model).await
 }

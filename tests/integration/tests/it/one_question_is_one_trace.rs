@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
+use tg_testkit::model::{Reply, Rule, ScriptedModel, two_step_react};
 use tg_testkit::otlp::{Received, Receiver};
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::services::{ANSWERING, without};
@@ -25,6 +25,20 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
 /// In each question, and in no span.
 const ASKED: &str = "nonce-nobody-sees";
+/// What a provider writes that refuses a question.
+const SAID: &str =
+    r#"{"error": {"message": "the key sk-test-secret-4711 is bad, says db.internal"}}"#;
+/// What is in no span.
+const HIDDEN: [&str; 8] = [
+    ASKED,
+    "What is it",
+    "look this up",
+    "6*7",
+    "sk-test",
+    "127.0.0.1",
+    "is bad",
+    "db.internal",
+];
 
 /// A system that exports its traces.
 struct Traced {
@@ -191,21 +205,19 @@ fn drawn(spans: &[Received]) -> String {
     spans.iter().map(line).collect()
 }
 
+fn hides(spans: &[Received]) -> Result<()> {
+    let text = format!("{spans:?}");
+    for hidden in HIDDEN {
+        ensure!(!text.contains(hidden), "{hidden} in {text}");
+    }
+    Ok(())
+}
+
 /// What holds for every trace of a question with one use of a tool.
 fn check(spans: &[Received], bus: Bus) -> Result<()> {
     let ids: BTreeSet<&str> = spans.iter().map(|span| span.span.as_str()).collect();
     ensure!(ids.len() == spans.len(), "an id twice\n{}", drawn(spans));
-    let text = format!("{spans:?}");
-    for hidden in [
-        ASKED,
-        "What is it",
-        "look this up",
-        "6*7",
-        "sk-test",
-        "127.0.0.1",
-    ] {
-        ensure!(!text.contains(hidden), "{hidden} in {text}");
-    }
+    hides(spans)?;
     for span in spans.iter().filter(|span| !span.name.starts_with("chat ")) {
         let mut names = span.attributes.keys();
         ensure!(
@@ -315,7 +327,16 @@ async fn a_question_is_one_trace(bus: Bus) -> Result<()> {
         .into_iter()
         .filter(|call| call.traceparent.is_some());
     ensure!(told.count() == 0, "a provider is told of traces");
-    Ok(())
+    // The span of a call that fails has the kind of its failure, and nothing that the provider writes.
+    world.model.refuse(Reply::status(401, SAID));
+    ensure!(world.ask(None).await.is_err(), "an answer");
+    let failed = |span: &Received| span.name == "chat scripted" && span.failed;
+    let whole = world.receiver.until(BOUND, |spans| {
+        let roots = spans.iter().filter(|span| span.parent.is_none());
+        roots.count() == 3 && spans.iter().any(failed)
+    });
+    ensure!(whole.await, "{}", drawn(&world.receiver.spans()));
+    hides(&world.receiver.spans())
 }
 
 async fn a_socket_begins_a_trace_for_each_question(bus: Bus) -> Result<()> {

@@ -2,7 +2,8 @@
 //! other agents: its successor goes on, and there is one answer. What subagents found, and the chain of the trace, is there once,
 //! and no subagent that was done begins again. When the service of models, of prompts or of tools is killed instead, the agent asks
 //! its successor, and there is one answer as well. When the graph, documents, configuration, flows or users are, a run ends once: in
-//! its answer, or in a clear error.
+//! its answer, or in a clear error. A run that its caller leaves to itself is not ended by a kill of the gateway: the next gateway
+//! has all of it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -110,6 +111,14 @@ async fn configured(socket: &Socket) -> Result<()> {
     Ok(())
 }
 
+/// A process with these services.
+fn launched(services: &[&str], node: &VirtualHost, model: &ScriptedModel) -> Launch {
+    Launch::serve(services, &node.url())
+        .env("OPENAI_BASE_URL", model.url())
+        .env("OPENAI_API_KEY", "sk-test-secret-4711")
+        .env("OPENAI_MODEL", "scripted")
+}
+
 async fn killed_after_each_frame(pattern: &str, asks: &str, least: usize) -> Result<()> {
     killed("agent", (pattern, asks), least).await
 }
@@ -119,12 +128,7 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
     let is_own = victim == "agent";
     let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(model()).await?;
-    let serve = |services: &[&str]| {
-        Launch::serve(services, &node.url())
-            .env("OPENAI_BASE_URL", model.url())
-            .env("OPENAI_API_KEY", "sk-test-secret-4711")
-            .env("OPENAI_MODEL", "scripted")
-    };
+    let serve = |services: &[&str]| launched(services, &node, &model);
     let mut rest = serve(&without(&ANSWERING, &[victim])).spawn().await?;
     let launch = serve(&[victim]).data(&rest.data().join("killed"));
     let mut process = launch.clone().spawn().await?;
@@ -204,6 +208,53 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
     }
     let different: BTreeSet<&String> = sessions.iter().collect();
     ensure!(different.len() == sessions.len(), "one session a run");
+    Ok(())
+}
+
+/// Kills the gateway after each few frames of a detached run. The run goes on, and is joined at the gateway that comes next.
+async fn gateway_killed((pattern, asks): (&str, &str)) -> Result<()> {
+    let node = VirtualHost::new().await?;
+    let model = ScriptedModel::start(model()).await?;
+    let serve = |services: &[&str]| launched(services, &node, &model);
+    let _rest = serve(&without(&ANSWERING, &["gateway"])).spawn().await?;
+    let mut gateway = serve(&["gateway"]).ready().await?;
+    // The run has its id from its first frame.
+    for step in (1..).step_by(EACH) {
+        ensure!(step <= MOST, "no run was over before a kill");
+        let nonce = format!("nonce-{step}");
+        let envelope = json!({
+            "service": "agent", "flow": "default", "on-disconnect": "detach",
+            "request": {"question": format!("{asks} {nonce}"), "pattern": pattern},
+        });
+        let socket = Socket::connect(&gateway.url(), "").await?;
+        let mut shown = socket.send(envelope).await?;
+        let mut frames = Vec::new();
+        while frames.len() < step
+            && let Some(frame) = shown.next().await
+        {
+            frames.push(frame);
+        }
+        let over = frames.last().is_some_and(|frame| frame["complete"] == true);
+        let run = frames.first().context("no frame")?["run"].clone();
+        gateway.kill9().await?;
+        gateway = serve(&["gateway"]).ready().await?;
+        let socket = Socket::connect(&gateway.url(), "").await?;
+        let joined = socket.send(json!({"resume": {"run": run}})).await?;
+        let whole = joined.all(BOUND).await?;
+        let told = || {
+            let (before, after) = (brief(&frames), brief(&whole));
+            format!("the gateway killed after frame {step}: {before}\n{after}")
+        };
+        nothing_twice(&whole).with_context(told)?;
+        begun_once(&model, &done(&whole, &nonce)).with_context(told)?;
+        let answer = text_of(&whole, "answer");
+        ensure!(answer.trim() == expected(&nonce), "{}", told());
+        let same = |(before, after): (&Value, &Value)| before["response"] == after["response"];
+        ensure!(frames.iter().zip(&whole).all(same), "{}", told());
+        if over {
+            break;
+        }
+    }
     Ok(())
 }
 
@@ -308,6 +359,16 @@ async fn a_plan_whose_tools_die() -> Result<()> {
 #[tokio::test]
 async fn subagents_whose_tools_die() -> Result<()> {
     killed("tool", ("supervisor", "What is it?"), 0).await
+}
+
+#[tokio::test]
+async fn a_plan_whose_gateway_dies() -> Result<()> {
+    gateway_killed(("plan-then-execute", "What is it?")).await
+}
+
+#[tokio::test]
+async fn subagents_whose_gateway_dies() -> Result<()> {
+    gateway_killed(("supervisor", "What is it?")).await
 }
 
 /// The services around a run, beside its model, prompts and tools; each is killed and started many times.

@@ -134,6 +134,18 @@ impl Kind {
         }
     }
 
+    /// Whether a call asks models that count for the run.
+    pub fn asks_model(&self) -> bool {
+        matches!(
+            self,
+            Self::TextCompletion
+                | Self::Prompt { .. }
+                | Self::ImageToText
+                | Self::KnowledgeQuery
+                | Self::DocumentQuery
+        )
+    }
+
     /// Whether a call of unknown outcome may be made again.
     pub fn repeatable(&self) -> bool {
         match self {

@@ -1,8 +1,10 @@
 //! Every way a run can end leaves an end in its trace and tells the asker why.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tg_mesh::{Ask, Cx, Deadline, Processor};
 use tg_schemas::msg::{AgentResponse, PromptRequest, PromptResponse};
 use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
@@ -55,6 +57,23 @@ async fn too_many_iterations(place: Place) {
     let number = "https://trustgraph.ai/ns/stepNumber";
     let stored = world.trace(|all| values(all, number).len() > 1).await;
     assert_eq!(values(&stored, number), ["1", "2"]);
+}
+
+/// After four fifths of its steps, in the next question alone.
+async fn the_model_is_sent_once_how_few_steps_are_left(place: Place) {
+    let script = (0..9).map(|_| Say::Text(ADD));
+    let script = script.chain([Say::Text("Final Answer: 4")]);
+    let world = World::new(&place, script).await;
+    let chunks = world.run(&question("q", false)).await;
+    assert_eq!(chunks.last().unwrap().finish_reason, "stop");
+    let asked = world.asked.lock();
+    let nudges = |terms: &BTreeMap<String, Value>| {
+        let context = terms["context"].as_str().unwrap_or_default();
+        context.contains("Only 2 of 10 steps")
+    };
+    let nudged: Vec<bool> = asked.iter().map(nudges).collect();
+    let expected: Vec<bool> = (0..10).map(|nth| nth == 8).collect();
+    assert_eq!(nudged, expected);
 }
 
 async fn replies_that_cannot_be_read_end_the_run(place: Place) {
@@ -238,6 +257,7 @@ async fn bad_questions_are_answered_at_once(place: Place) {
 
 tg_testkit::on_both_buses!(
     too_many_iterations,
+    the_model_is_sent_once_how_few_steps_are_left,
     replies_that_cannot_be_read_end_the_run,
     a_model_that_fails,
     a_model_that_breaks_off_unheard_is_asked_again,

@@ -13,8 +13,10 @@ use tg_schemas::{Class, Error, ErrorCode, Reply, Term, Triple};
 use tg_testkit::fakes::{Embeddings, Played};
 use tg_testkit::place::Place;
 
+use super::budgets::used as used_of;
 use super::replayed::{asks, run as run_recorded, same_again};
 use super::world::{Say, World, ask_for, question, rows, shown, topic, values};
+use crate::engine::usage::Scope;
 
 fn bridge() -> Citation {
     Citation {
@@ -239,6 +241,41 @@ async fn what_models_took_counts_of_a_tool_that_failed(place: Place) {
     same_again(&world, "q", &heard).await;
 }
 
+/// What is likely by the characters of question and answer binds the run, in tokens and in money; the answer shows none of it.
+async fn a_tool_whose_provider_reports_no_tokens_uses_the_budget_up(place: Place) {
+    let rows = rows();
+    let request = topic(Class::Request, "document-rag").to_string();
+    ask_for(&rows, "document-rag-request", "document-rag", &request);
+    let tool = json!({"name": "know", "type": "document-query"});
+    rows.put("tool", "t", &tool.to_string());
+    rows.put("agent", "budget", r#"{"tokens": 900}"#);
+    let price = r#"{"input_price": 0.001, "output_price": 0.001}"#;
+    rows.put("token-cost", "scripted", price);
+    let silent: Arc<Played<DocumentRagQuery, DocumentRagResponse>> = Played::new(|_, _| {
+        Ok(DocumentRagResponse {
+            response: Some("x".repeat(4_000)),
+            end_of_session: true,
+            ..DocumentRagResponse::default()
+        })
+    });
+    let rag = processors::document_rag::PROCESSOR;
+    let more = vec![Processor::new(rag).serves(processors::document_rag::REQUEST, silent)];
+    let script = [
+        Say::Text("Action: know\nArgs: {\"question\": \"Which?\"}"),
+        Say::Text("Final Answer: done"),
+    ];
+    let world = World::among(&place, script, rows, more).await;
+    world.attached(&["document-rag"]).await;
+    let chunks = world.run(&question("q", false)).await;
+    let end = chunks.last().unwrap();
+    // Of the model 110, and a fourth of the characters.
+    let why = "Stopped by its budget (tokens): 1112 of 900 tokens";
+    assert!(end.content.starts_with(why), "{}", end.content);
+    assert_eq!((world.calls(), end.in_token), (1, Some(100)));
+    let tools = used_of(&world, Scope::Tool).await;
+    assert_eq!(tools, [("know".to_owned(), [0, 1, 1002, 1002])]);
+}
+
 /// What GraphRAG asked died over it, twice. Its answer is kept for some seconds, so it is asked another question each time.
 async fn a_tool_that_broke_off_is_called_anew_and_each_call_counts_once(place: Place) {
     let rows = rows();
@@ -346,5 +383,6 @@ tg_testkit::on_both_buses!(
     documents_and_rows_are_asked_too,
     an_answer_names_what_its_tools_cite_and_a_refusal_nothing,
     what_models_took_counts_of_a_tool_that_failed,
+    a_tool_whose_provider_reports_no_tokens_uses_the_budget_up,
     a_tool_that_broke_off_is_called_anew_and_each_call_counts_once,
 );
