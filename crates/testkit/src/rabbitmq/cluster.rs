@@ -19,7 +19,7 @@ use super::{CONNECT_PAUSE, RabbitNode, START, signal};
 
 /// How many there are.
 const NODES: usize = 3;
-/// How long a node that was frozen may take to be back by itself, before it is restarted as an operator does.
+/// How long a node that was suspended may take to be back by itself, before it is restarted as an operator does.
 const BY_ITSELF: Duration = Duration::from_secs(30);
 /// How long the commands that restart it may take together.
 const RESTARTED: Duration = Duration::from_secs(120);
@@ -199,7 +199,7 @@ impl RabbitCluster {
         runs(&self.nodes[(at + 1) % NODES], NODES - 1, START).await
     }
 
-    /// Has a frozen node go on, and waits until the others have it again. The node finds out that its connections were closed when the
+    /// Has a suspended node go on, and waits until the others have it again. The node finds out that its connections were closed when the
     /// others connect already, so it may never see itself in a minority: then it neither pauses nor comes back, and RabbitMQ wants it
     /// restarted.
     ///
