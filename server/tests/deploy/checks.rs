@@ -360,6 +360,42 @@ fn overlays_are_valid_for_each_version_of_kubernetes() {
     }
 }
 
+/// An overlay that takes in the component has the setting in what its pods read, and nothing else that is new.
+#[test]
+fn a_component_sets_users_of_their_own() {
+    let setting = "THREADGRAPH_BROKER__OWN_USERS";
+    let env = [(setting.to_owned(), "true".to_owned())];
+    let settings = Settings::load(&Flags::default(), env.into_iter().collect());
+    assert!(settings.expect("a setting").broker.own_users);
+    let made = |folder: &Path| {
+        let made = Command::new("kubectl")
+            .arg("kustomize")
+            .arg(folder)
+            .output()
+            .expect("kubectl, as `make setup-test` brings it");
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).expect("a text")
+    };
+    // It refuses absolute paths.
+    let there = tempfile::tempdir().expect("a folder");
+    let from = there.path().canonicalize().expect("a folder");
+    let up = "../".repeat(from.components().count() - 1);
+    let deploy = folder().canonicalize().expect("deploy/");
+    let deploy = deploy.display().to_string();
+    let k8s = format!("{up}{}/k8s", deploy.trim_start_matches('/'));
+    for overlay in ["standard", "production"] {
+        let text = format!(
+            "resources: ['{k8s}/overlays/{overlay}']\ncomponents: ['{k8s}/components/own-users']\n"
+        );
+        std::fs::write(there.path().join("kustomization.yaml"), text).expect("a file");
+        let with = made(&from);
+        let without = made(&folder().join("k8s/overlays").join(overlay));
+        let line = format!("  {setting}: \"true\"\n");
+        assert_eq!(with.matches(&line).count(), 1, "{with}");
+        assert_eq!(with.replace(&line, ""), without, "{overlay}");
+    }
+}
+
 /// The validator finds what it is there for.
 #[test]
 fn the_validator_refuses_what_it_should() {

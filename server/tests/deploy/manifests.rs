@@ -52,7 +52,17 @@ pub fn files() -> Files {
     );
     add("overlays/production/broker.yaml", &production::broker());
     add("overlays/production/scaling.yaml", &production::scaling());
+    add("components/own-users/kustomization.yaml", &[own_users()]);
     files
+}
+
+/// What an overlay takes in once each service has a user of its own at the broker.
+fn own_users() -> Value {
+    json!({
+        "apiVersion": "kustomize.config.k8s.io/v1alpha1",
+        "kind": "Component",
+        "patches": [production::setting("THREADGRAPH_BROKER__OWN_USERS", "true")],
+    })
 }
 
 fn kustomization(resources: &[&str], more: Value) -> Value {

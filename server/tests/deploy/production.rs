@@ -23,13 +23,17 @@ pub const PERMITS: &str = "deprecated_features.permit.transient_nonexcl_queues =
 
 /// Patches of `standard`: records in quorum queues, workers over zones.
 pub fn patches() -> Value {
-    let value =
-        json!([{"op": "add", "path": "/data/THREADGRAPH_BROKER__QUEUES", "value": "quorum"}]);
-    let queues = json!({
-        "target": {"kind": "ConfigMap", "name": NAME},
-        "patch": value.to_string(),
-    });
+    let queues = setting("THREADGRAPH_BROKER__QUEUES", "quorum");
     std::iter::once(queues).chain(zones()).collect()
+}
+
+/// A patch that adds a setting to those that all pods read.
+pub fn setting(name: &str, value: &str) -> Value {
+    let add = json!([{"op": "add", "path": format!("/data/{name}"), "value": value}]);
+    json!({
+        "target": {"kind": "ConfigMap", "name": NAME},
+        "patch": add.to_string(),
+    })
 }
 
 /// Whether KEDA says how many replicas a service has. Clients come to the gateway, and no queue.

@@ -4,6 +4,7 @@
 mod papers;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use papers::{Expected, Paper};
@@ -159,6 +160,22 @@ fn has_paragraphs(name: &str, text: &str, paragraphs: &[String]) {
 
 /// So many papers are held against Poppler.
 const PAPERS: usize = 25;
+/// The variable that names a folder for these papers and their sources: `scripts/pdf-readers.py` reads them with other readers.
+const KEPT: &str = "TG_PAPERS";
+
+fn keep(papers: &[Paper], folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    for paper in papers.iter().filter(|paper| paper.poppler) {
+        let source = match &paper.expected {
+            Expected::Text(text) => text.clone(),
+            Expected::Paragraphs(paragraphs) => paragraphs.join("\n"),
+            Expected::Error(_) => continue,
+        };
+        let at = |ending: &str| folder.join(format!("{}.{ending}", paper.name));
+        std::fs::write(at("pdf"), &paper.file).unwrap();
+        std::fs::write(at("txt"), source).unwrap();
+    }
+}
 
 #[test]
 fn words_and_order_are_those_of_the_source_and_of_poppler() {
@@ -166,6 +183,9 @@ fn words_and_order_are_those_of_the_source_and_of_poppler() {
     let begun = std::time::Instant::now();
     let papers = papers::readable();
     println!("made in {:?}", begun.elapsed());
+    if let Some(folder) = std::env::var_os(KEPT) {
+        keep(&papers, Path::new(&folder));
+    }
     for paper in papers {
         let told = decode(&paper.file);
         let name = paper.name;

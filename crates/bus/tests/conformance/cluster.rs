@@ -1,4 +1,5 @@
-//! Three nodes that are one broker: records in quorum queues, questions, answers and claims go on when a node is killed or cut off.
+//! Three nodes that are one broker: records in quorum queues, questions, answers and claims go on when a node is killed, cut off or
+//! suspended.
 
 use std::collections::BTreeSet;
 use std::slice::from_ref;
@@ -14,7 +15,7 @@ use tg_testkit::bus::*;
 use tg_testkit::rabbitmq::{RabbitCluster, RabbitNode};
 use tokio::time::{sleep, timeout};
 
-/// Seconds between signs of life of a connection to a node that is cut off; twice that, and it is given up.
+/// Seconds between signs of life of a connection to a node that is suspended; twice that, and it is given up.
 const HEARTBEAT: u16 = 4;
 
 /// Between two looks at whether something is so.
@@ -27,21 +28,23 @@ const LISTED: Duration = Duration::from_secs(20);
 enum Loss {
     /// Its connections end at once.
     Killed,
-    /// Nobody hears of it, until all give it up; then it comes back as it was.
+    /// The network between it and the others breaks: it pauses, and comes back by itself.
     CutOff,
+    /// Nobody hears of it, until all give it up; then it goes on as it was.
+    Suspended,
 }
 
 impl Loss {
     async fn cluster(self) -> RabbitCluster {
         let cluster = match self {
-            Self::Killed => RabbitCluster::start().await,
-            Self::CutOff => RabbitCluster::start_watchful().await,
+            Self::Killed | Self::CutOff => RabbitCluster::start().await,
+            Self::Suspended => RabbitCluster::start_watchful().await,
         };
         cluster.unwrap()
     }
 
     async fn connect(self, url: &str) -> (Arc<RabbitBus>, Arc<dyn Bus>) {
-        if self == Self::Killed {
+        if self != Self::Suspended {
             return connect_to(url).await;
         }
         let options = RabbitOptions {
@@ -57,7 +60,8 @@ impl Loss {
     async fn begin(self, cluster: &mut RabbitCluster, at: usize) {
         let lost = match self {
             Self::Killed => cluster.nodes[at].kill9().await,
-            Self::CutOff => cluster.freeze(at).await,
+            Self::CutOff => cluster.cut(at).await,
+            Self::Suspended => cluster.freeze(at).await,
         };
         lost.unwrap();
     }
@@ -68,7 +72,8 @@ impl Loss {
                 cluster.nodes[at].restart().await.unwrap();
                 cluster.is_whole().await.unwrap();
             }
-            Self::CutOff => cluster.thaw(at).await.unwrap(),
+            Self::CutOff => cluster.mend(at).await.unwrap(),
+            Self::Suspended => cluster.thaw(at).await.unwrap(),
         }
     }
 }
@@ -243,6 +248,11 @@ async fn what_was_confirmed_outlives_any_node() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_confirmed_outlives_a_node_that_is_cut_off() {
     outlives(Loss::CutOff, 1, 50).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_confirmed_outlives_a_node_that_is_suspended() {
+    outlives(Loss::Suspended, 1, 50).await;
 }
 
 /// Loses so many nodes, one after the other, with `each` records before that, while one is away, and once it is back.

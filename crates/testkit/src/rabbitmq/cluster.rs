@@ -19,10 +19,12 @@ use super::{CONNECT_PAUSE, RabbitNode, START, signal};
 
 /// How many there are.
 const NODES: usize = 3;
-/// How long a node that was frozen may take to be back by itself, before it is restarted as an operator does.
+/// How long a node that was suspended may take to be back by itself, before it is restarted as an operator does.
 const BY_ITSELF: Duration = Duration::from_secs(30);
 /// How long the commands that restart it may take together.
 const RESTARTED: Duration = Duration::from_secs(120);
+/// What a node writes into its log when it pauses, as it finds itself in a minority.
+const PAUSES: &str = "minority/secondary status detected";
 /// The port mapper; it ends when the pipe on its standard input closes, as with this process.
 const MAPPER: &str =
     r#"epmd -address 127.0.0.1 -port "$0" </dev/null >/dev/null 2>&1 & cat >/dev/null; kill $!"#;
@@ -116,7 +118,79 @@ impl RabbitCluster {
         runs(last, NODES, START).await
     }
 
-    /// Stops a node without an end to its connections, as a broken network does, until the others take it for gone.
+    /// Cuts a node off from the others, as a broken network between them does: both sides lose their connections at once, and neither
+    /// can connect again, as the node has another cookie for each of them. Its clients still reach it. Waits until the others have given
+    /// it up and the node has paused.
+    ///
+    /// # Errors
+    /// The node does not run, or does not pause within the bound, or the others do not notice; the error holds its log.
+    pub async fn cut(&self, at: usize) -> Result<()> {
+        let (node, other) = (&self.nodes[at], &self.nodes[(at + 1) % NODES]);
+        let pauses = || anyhow::Ok(node.log()?.matches(PAUSES).count());
+        let before = pauses()?;
+        let peers = self.peers(at);
+        // All cookies first: between two disconnects the others could still reach it through one another.
+        let cut = format!(
+            "[erlang:set_cookie(Peer, cut_off) || Peer <- {peers}], [erlang:disconnect_node(Peer) || Peer <- {peers}]."
+        );
+        node.ctl(&["eval", &cut]).await?;
+        let noticed = runs(other, NODES - 1, START).await;
+        noticed.context("the others still count the node that is cut off")?;
+        let started = Instant::now();
+        loop {
+            let (paused, speaks) = (pauses()? > before, node.speaks().await);
+            if paused && !speaks {
+                return Ok(());
+            }
+            if started.elapsed() > START {
+                let (alone, log) = (seen_by(node).await, node.log()?);
+                bail!(
+                    "the node that is cut off did not pause (its log says that it does: {paused}; its listener answers: {speaks})\n\
+                     the node itself: {alone}\nits log:\n{log}"
+                );
+            }
+            sleep(CONNECT_PAUSE).await;
+        }
+    }
+
+    /// Mends the network of a node that was cut off, and waits until it serves again and the others count it. Nobody restarts it.
+    ///
+    /// # Errors
+    /// The node does not run, or is not back within the bound; the error holds what it says itself, and its log.
+    pub async fn mend(&self, at: usize) -> Result<()> {
+        let (node, other) = (&self.nodes[at], &self.nodes[(at + 1) % NODES]);
+        let peers = self.peers(at);
+        let mend = format!("[erlang:set_cookie(Peer, erlang:get_cookie()) || Peer <- {peers}].");
+        node.ctl(&["eval", &mend]).await?;
+        let back = async {
+            runs(other, NODES, START).await?;
+            let started = Instant::now();
+            while !node.speaks().await {
+                ensure!(started.elapsed() < START, "its listener does not answer");
+                sleep(CONNECT_PAUSE).await;
+            }
+            anyhow::Ok(())
+        };
+        if let Err(fault) = back.await {
+            let (alone, log) = (seen_by(node).await, node.log()?);
+            bail!(
+                "the node that was cut off did not come back by itself: {fault:#}\nthe node itself: {alone}\nits log:\n{log}"
+            );
+        }
+        Ok(())
+    }
+
+    /// The other nodes, as a list of Erlang.
+    fn peers(&self, at: usize) -> String {
+        let others = self.nodes.iter().enumerate().filter(|(n, _)| *n != at);
+        let names: Vec<String> = others
+            .map(|(_, node)| format!("'{}'", node.name()))
+            .collect();
+        format!("[{}]", names.join(", "))
+    }
+
+    /// Suspends a node, as happens to a virtual machine that moves: its connections stay open and silent until the others take it for gone.
+    /// It does not see itself cut off.
     ///
     /// # Errors
     /// The node does not run, or the others do not notice within the bound.
@@ -125,7 +199,7 @@ impl RabbitCluster {
         runs(&self.nodes[(at + 1) % NODES], NODES - 1, START).await
     }
 
-    /// Has a frozen node go on, and waits until the others have it again. The node finds out that its connections were closed when the
+    /// Has a suspended node go on, and waits until the others have it again. The node finds out that its connections were closed when the
     /// others connect already, so it may never see itself in a minority: then it neither pauses nor comes back, and RabbitMQ wants it
     /// restarted.
     ///

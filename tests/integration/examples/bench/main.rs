@@ -126,11 +126,13 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
         last = Some(system);
     }
     let system = last.context("no start")?;
-    system.print_memory()?;
+    system.print_memory("RssAnon", "own memory, idle,")?;
     figures.add(FILE, system::size_of_program()?);
     rounds_on(&system, node.as_ref(), rounds, &mut figures).await?;
     tokio::time::sleep(REST).await;
     figures.add(OWN_AFTER, system.memory("RssAnon")?.iter().sum());
+    // A limit of a container counts pages of files, too.
+    system.print_memory("VmHWM", "most resident memory under load")?;
     system.end(&mut figures).await;
 
     // A model that writes at the pace of one, asked by a system of its own.

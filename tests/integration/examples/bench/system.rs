@@ -159,14 +159,16 @@ impl System {
         self.0.iter().map(one).collect()
     }
 
-    /// Own memory of each process at rest, the largest first: which service costs what.
-    pub fn print_memory(&self) -> Result<()> {
-        let own = self.memory("RssAnon")?;
-        let mut of_each: Vec<_> = self.1.iter().zip(own).collect();
+    /// Memory of each process, the largest first: which service costs what. `line` is one of `/proc/PID/status`, `what` says what it shows.
+    pub fn print_memory(&self, line: &str, what: &str) -> Result<()> {
+        let memory = self.memory(line)?;
+        let mut of_each: Vec<_> = self.1.iter().zip(memory).collect();
         of_each.sort_by(|one, other| other.1.total_cmp(&one.1));
-        let texts = of_each.iter().map(|(name, own)| format!("{name} {own:.1}"));
+        let texts = of_each
+            .iter()
+            .map(|(name, memory)| format!("{name} {memory:.1}"));
         println!(
-            "  own memory of each, idle, MB: {}",
+            "  {what} of each, MB: {}",
             texts.collect::<Vec<_>>().join(", ")
         );
         Ok(())

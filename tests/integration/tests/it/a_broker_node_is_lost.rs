@@ -1,5 +1,5 @@
-//! A broker of three nodes with quorum queues loses its nodes one after the other, or one is cut off and comes back: what was
-//! confirmed is there in the end, and what comes meanwhile is confirmed as before.
+//! A broker of three nodes with quorum queues loses its nodes one after the other, or one is cut off or suspended and comes back: what
+//! was confirmed is there in the end, and what comes meanwhile is confirmed as before.
 
 mod alone {
     use std::time::Duration;
@@ -46,9 +46,42 @@ mod alone {
         lost
     }
 
+    /// How the first node is away, which is the one that the system is connected to.
+    #[derive(Debug, Clone, Copy)]
+    enum Away {
+        /// It pauses, as the network between it and the others is broken.
+        CutOff,
+        /// Its process stands still.
+        Suspended,
+    }
+
+    impl Away {
+        async fn begin(self, cluster: &RabbitCluster) -> Result<()> {
+            match self {
+                Self::CutOff => cluster.cut(0).await,
+                Self::Suspended => cluster.freeze(0).await,
+            }
+        }
+
+        async fn end(self, cluster: &RabbitCluster) -> Result<()> {
+            match self {
+                Self::CutOff => cluster.mend(0).await,
+                Self::Suspended => cluster.thaw(0).await,
+            }
+        }
+    }
+
     #[tokio::test]
     async fn nothing_is_lost_where_a_node_is_cut_off() -> Result<()> {
-        let cluster = RabbitCluster::start_watchful().await?;
+        nothing_is_lost(&RabbitCluster::start().await?, Away::CutOff).await
+    }
+
+    #[tokio::test]
+    async fn nothing_is_lost_where_a_node_is_suspended() -> Result<()> {
+        nothing_is_lost(&RabbitCluster::start_watchful().await?, Away::Suspended).await
+    }
+
+    async fn nothing_is_lost(cluster: &RabbitCluster, away: Away) -> Result<()> {
         let server = Launch::up()
             .env("THREADGRAPH_BROKER__QUEUES", "quorum")
             .arg("--bus")
@@ -60,11 +93,10 @@ mod alone {
         let imports = (0..IMPORTS).map(|n| confirm(url.clone(), n, until.clone()));
         let lose = async {
             sleep(PAUSE).await;
-            // The first is the one that the system is connected to.
-            cluster.freeze(0).await?;
+            away.begin(cluster).await?;
             let served = is_served(&url).await;
-            served.with_context(|| format!("a node is cut off\n{}", server.log()))?;
-            cluster.thaw(0).await?;
+            served.with_context(|| format!("a node is away: {away:?}\n{}", server.log()))?;
+            away.end(cluster).await?;
             let served = is_served(&url).await;
             served.with_context(|| format!("the node is back\n{}", server.log()))?;
             sleep(PAUSE).await;

@@ -208,6 +208,40 @@ async fn by_a_command(
     Ok(())
 }
 
+/// The command that makes rows of records reads the schema. It refuses by itself what the store would, and names record and line.
+async fn by_structured_data(place: &Workspace) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (csv, descriptor, errors) = (at("lamps.csv"), at("lamps.json"), at("errors.jsonl"));
+    let record = |line: u64| match BAD.contains(&line) {
+        true => "many,x\n".to_owned(),
+        false => format!("{line},x\n"),
+    };
+    let records: String = (1..=LINES).map(record).collect();
+    std::fs::write(&csv, format!("id,maker\n{records}"))?;
+    let mappings = json!([{"source_field": "id"}, {"source_field": "maker"}]);
+    let format = json!({"type": "csv"});
+    let whole = json!({"format": format, "mappings": mappings, "output": {"schema_name": "lamps"}});
+    std::fs::write(&descriptor, whole.to_string())?;
+    let load = ["load-structured-data", "--load", "--json"];
+    let files = ["-i", &csv, "-d", &descriptor, "--error-file", &errors];
+    let ran = place.tg(&[&load[..], &files[..]].concat()).await?;
+    let shown = || format!("{} {}", ran.stdout, ran.stderr);
+    let told: Value = serde_json::from_str(&ran.stdout).with_context(shown)?;
+    let good = LINES - BAD.len() as u64;
+    ensure!(told["rows"] == good && told["confirmed"] == good, "{told}");
+    let mut named = BTreeSet::new();
+    for line in std::fs::read_to_string(&errors)?.lines() {
+        let refused: Value = serde_json::from_str(line)?;
+        let number = refused["record"].as_u64().context("a number")?;
+        // The first line has the names of the columns.
+        ensure!(refused["line"] == number + 1, "{refused}");
+        named.insert(number);
+    }
+    ensure!(named == BTreeSet::from(BAD), "{named:?}");
+    Ok(())
+}
+
 async fn by_the_commands(place: &Workspace) -> Result<()> {
     let all: Vec<Value> = (1..=LINES).map(row).collect();
     let frames: Vec<String> = all.chunks(TOGETHER).map(rows).collect();
@@ -237,6 +271,7 @@ async fn of_ten_thousand_lines_seven(bus: Bus) -> Result<()> {
     let of_triples = lines(triple);
     over_http(&place, "triples", &of_triples).await?;
     at_the_socket(&place, "triples", &of_triples).await?;
+    by_structured_data(&place).await?;
     by_the_commands(&place).await
 }
 

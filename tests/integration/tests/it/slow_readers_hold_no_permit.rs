@@ -1,5 +1,5 @@
 //! Readers that take their results slowly, or not at all, keep nobody else from asking: neither another workspace nor
-//! their own, whatever they read and however it comes to them.
+//! their own, whatever they read and however it comes to them. Readers that are fast keep no other workspace from it.
 
 use std::time::{Duration, Instant};
 
@@ -120,4 +120,120 @@ async fn on_the_embedded_bus() -> Result<()> {
 #[tokio::test]
 async fn on_rabbitmq() -> Result<()> {
     slow_readers(Bus::Rabbit).await
+}
+
+mod alone {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::{Duration, Instant};
+
+    use anyhow::{Context, Result, ensure};
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+    use reqwest::{RequestBuilder, StatusCode};
+    use serde_json::{Value, json};
+    use tg_testkit::process::client;
+    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+    use tokio::task::JoinSet;
+
+    use super::{BOUND, ready};
+    use crate::workspaces::{iam, start};
+    use crate::world::{Bus, up};
+
+    /// Queries that one workspace asks at once: more than are evaluated together.
+    const QUERIES: usize = 40;
+    /// Triples of its graph. Each of its queries has the cube of that in rows, which take minutes.
+    const TRIPLES: usize = 300;
+    const ROWS: &str = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }";
+    /// Times that others ask.
+    const ASKS: usize = 5;
+    /// Others are answered within this. While answers were written without a pause they waited for more than five seconds.
+    const MOST: Duration = Duration::from_secs(3);
+
+    /// Reads an answer as fast as it comes: says when it begins, and counts when it has ended, in whatever way.
+    async fn read(query: RequestBuilder, begun: UnboundedSender<()>, ended: Arc<AtomicUsize>) {
+        let Ok(mut answer) = query.send().await else {
+            return;
+        };
+        // Those beyond what may wait are refused.
+        if answer.status() != StatusCode::OK {
+            return;
+        }
+        let _ = begun.send(());
+        while matches!(answer.chunk().await, Ok(Some(_))) {}
+        ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn fill(url: &str) -> Result<()> {
+        let iri = |text: &str| json!({"t": "i", "i": text});
+        let frame = |n: usize| {
+            let triple =
+                json!({"s": iri(&format!("urn:s{n}")), "p": iri("urn:p"), "o": iri("urn:o")});
+            let metadata = json!({"id": "x", "collection": "default"});
+            format!("{}\n", json!({"metadata": metadata, "triples": [triple]}))
+        };
+        let lines: String = (0..TRIPLES).map(frame).collect();
+        let import = format!("{url}api/v1/flow/default/import/triples?settled=true");
+        let sent = client()?.post(import).body(lines).timeout(BOUND).send();
+        let told: Value = sent.await?.json().await?;
+        ensure!(told["stored"] == TRIPLES, "{told}");
+        Ok(())
+    }
+
+    /// How long one request takes that has to succeed.
+    async fn answered(url: &str) -> Result<Duration> {
+        let asked = Instant::now();
+        let answer = client()?.get(url).timeout(BOUND).send().await?;
+        ensure!(answer.status() == StatusCode::OK, "{url}: {answer:?}");
+        answer.bytes().await?;
+        Ok(asked.elapsed())
+    }
+
+    /// At the standard SPARQL endpoint, queries of one workspace leave the processors to others, too.
+    async fn fast_readers(bus: Bus) -> Result<()> {
+        let (server, _node) = up(bus).await?;
+        let url = server.url();
+        iam(&url, "create-workspace", "other").await?;
+        start(&url, "other").await?;
+        for workspace in ["default", "other"] {
+            ready(&url, workspace).await?;
+        }
+        fill(&url).await?;
+        let sparql = |query: &str, workspace: &str| {
+            let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
+            format!("{url}api/v1/flow/default/sparql/default?query={query}&workspace={workspace}")
+        };
+        let (begun, mut begins) = unbounded_channel();
+        let ended = Arc::new(AtomicUsize::new(0));
+        let mut readers = JoinSet::new();
+        for _ in 0..QUERIES {
+            let query = client()?.get(sparql(ROWS, "default"));
+            readers.spawn(read(query, begun.clone(), ended.clone()));
+        }
+        // Some are answered, and the others wait behind them.
+        for _ in 0..2 {
+            let begins = tokio::time::timeout(BOUND, begins.recv()).await;
+            begins.context("no answer begins")?.context("all ended")?;
+        }
+        for _ in 0..ASKS {
+            let live = answered(&format!("{url}health/live")).await?;
+            let ask = answered(&sparql("ASK {}", "other")).await?;
+            println!("{bus:?}: live {live:?}, ASK of another workspace {ask:?}");
+            ensure!(live < MOST && ask < MOST, "live {live:?}, ASK {ask:?}");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        // Otherwise nobody had to share anything.
+        let ended = ended.load(Ordering::Relaxed);
+        ensure!(ended == 0, "{ended} of {QUERIES} queries had ended");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn fast_readers_leave_others_their_time_embedded() -> Result<()> {
+        fast_readers(Bus::Embedded).await
+    }
+
+    #[tokio::test]
+    async fn fast_readers_leave_others_their_time_on_rabbitmq() -> Result<()> {
+        fast_readers(Bus::Rabbit).await
+    }
 }

@@ -32,19 +32,58 @@ mod alone {
         Ok(String::from_utf8(ran.stdout)?)
     }
 
-    #[tokio::test]
-    async fn the_archive_has_all_of_it() -> Result<()> {
-        let folder = tempfile::tempdir()?;
-        let out = folder.path();
+    /// Packs into a folder, with these variables.
+    async fn packed(out: &Path, variables: &[(&str, &Path)]) -> Result<()> {
         // Whoever packs may have closed new files to others.
         let packed = Command::new("bash")
             .args(["-c", "umask 077 && exec \"$0\""])
             .arg(root().join("scripts/release.sh"))
-            .env("BUILT", bin_dir()?)
             .env("OUT", out)
+            .env_remove("ARCH")
+            .envs(variables.iter().copied())
             .output()
             .await?;
         ensure!(packed.status.success(), "{packed:?}");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn programs_of_another_processor_are_packed_beside_those_of_this_one() -> Result<()> {
+        let (folder, foreign) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let out = folder.path();
+        // Whatever runs them fails.
+        let program = "no program of this machine";
+        for name in ["threadgraph", "tg"] {
+            std::fs::write(foreign.path().join(name), program)?;
+        }
+        let here = bin_dir()?;
+        let other = [
+            ("ARCH", Path::new("aarch64")),
+            ("BUILT", foreign.path()),
+            ("HERE", here.as_path()),
+        ];
+        packed(out, &other).await?;
+        packed(out, &[("BUILT", here.as_path())]).await?;
+        let sums = printed(out, "sha256sum", &["--check", "--strict", "SHA256SUMS"]).await?;
+        ensure!(sums.lines().count() == 4, "{sums}");
+
+        let version = env!("CARGO_PKG_VERSION");
+        let name = format!("threadgraph-{version}-aarch64-linux-static");
+        printed(out, "tar", &["-xzf", &format!("{name}.tar.gz")]).await?;
+        for part in PARTS {
+            let file = std::fs::read(out.join(&name).join(part)).context(part)?;
+            ensure!(!file.is_empty(), "{part} is empty");
+        }
+        let packed = std::fs::read_to_string(out.join(&name).join("tg"))?;
+        ensure!(packed == program, "{packed:?}");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn the_archive_has_all_of_it() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let out = folder.path();
+        packed(out, &[("BUILT", bin_dir()?.as_path())]).await?;
         let sums = printed(out, "sha256sum", &["--check", "--strict", "SHA256SUMS"]).await?;
         ensure!(sums.lines().count() == 2, "{sums}");
         let names = sums.lines().filter_map(|line| line.strip_suffix(": OK"));
