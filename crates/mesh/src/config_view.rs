@@ -264,6 +264,9 @@ impl ConfigView {
             }
             None => {
                 values.remove(key);
+                if kind == WORKSPACES.1 {
+                    self.0.workspaces.write().remove(key);
+                }
             }
         }
         if values.is_empty() {

@@ -136,10 +136,10 @@ fn request(cx: &Cx) -> String {
 /// A line as it stands in a file.
 #[derive(Serialize)]
 struct Written<'a, T> {
-    fields: &'a T,
+    timestamp: &'a str,
     level: &'static str,
     target: &'static str,
-    timestamp: &'a str,
+    fields: &'a T,
 }
 
 /// Has lines announced one after the other until this process stops. A bus that is away keeps no turn waiting.

@@ -134,7 +134,7 @@ impl ChatCompletion {
         match done {
             Ok(completion) => {
                 // The task of the asker goes on first: on a bus in this process it waits for this thread.
-                drop(room);
+                drop((request, room));
                 tokio::task::yield_now().await;
                 let done = Ok(completion);
                 usage::record(cx, &self.provider_client, asked, began, &done).await;
