@@ -114,7 +114,7 @@ pub enum PublishMode {
     /// Not at all: a lost message is noticed by its gap in `seq`.
     FireAndForget,
     /// Until the bus has it and all that was published as [`Self::FireAndForget`] before it, which it does not overtake: they
-    /// arrive even if this process dies now. Whether it was routed is not reported.
+    /// arrive even if this process dies now, unless the bus closed the way there meanwhile. Whether it was routed is not reported.
     Flushed,
 }
 

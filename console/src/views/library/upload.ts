@@ -80,7 +80,9 @@ const put = async (number: number, file: File, listed: Promise<void>, into: Plac
   change(number, { about: `“${title}”, ${kindName(kind)}`, state: "sending" });
   const hash = await digest(read);
   await listed;
-  const held = hash && (holding(hash) ?? (await sending.get(hash)));
+  // Nothing is waited for where nobody sends it: two files with one content would both go on.
+  const underway = sending.get(hash);
+  const held = hash && (holding(hash) ?? (underway && (await underway)));
   if (held) return found(number, held, into);
   const document: Json = { kind, title, comments: file.name, time: Math.floor(Date.now() / 1000), tags: [] };
   const large = content.length >= WHOLE;

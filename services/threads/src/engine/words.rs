@@ -6,7 +6,7 @@ use tg_schemas::msg::{
 };
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
-use tg_threads::{Delivery, Directory, Envelope, FORWARDS, Name, Outcome, Turn};
+use tg_threads::{ATTEMPT, Delivery, Directory, Envelope, FORWARDS, Name, Outcome, Turn};
 
 use super::rows::Listeners;
 
@@ -54,8 +54,14 @@ pub fn asks(thread: &str, run: &str, part: &AgentResponse) -> ThreadMessage {
     let asked: Value = serde_json::from_slice(part.content.as_bytes()).unwrap_or_default();
     let (tool, arguments) = (&asked["tool"], &asked["arguments"]);
     let named = tool.as_str().unwrap_or_default();
+    let whole = arguments.to_string();
+    let shown = if whole.len() <= ATTEMPT {
+        whole
+    } else {
+        format!("what `tg attach {run}` shows")
+    };
     let text = format!(
-        "May the agent use the tool {named}, with {arguments}? Answer elsewhere: tg confirm {run} yes, or no."
+        "May the agent use the tool {named}, with {shown}? Answer elsewhere: tg confirm {run} yes, or no."
     );
     let payload = [
         ("message", Value::from(text)),

@@ -25,10 +25,16 @@ use styles::Styles;
 const DEEPEST: usize = 4;
 
 pub(super) fn decode(input: &[u8], limits: &Limits) -> Result<String, DecodeError> {
-    within(input, limits, 0)
+    within(input, limits, 0, &mut { limits.text_bytes })
 }
 
-fn within(input: &[u8], limits: &Limits, depth: usize) -> Result<String, DecodeError> {
+/// `room` is what parts in other formats and their texts may still take, those of documents within documents among them.
+fn within(
+    input: &[u8],
+    limits: &Limits,
+    depth: usize,
+    room: &mut u64,
+) -> Result<String, DecodeError> {
     let mut package = Package::open(input, limits.text_bytes)?;
     let main = package.main()?;
     let links = package.links(&main)?;
@@ -54,7 +60,7 @@ fn within(input: &[u8], limits: &Limits, depth: usize) -> Result<String, DecodeE
             body::notes_of(&xml, &styles, &mut notes)?;
         }
     }
-    let chunks = chunks(&mut package, &main, limits, depth)?;
+    let chunks = chunks(&mut package, &main, limits, (depth, room))?;
     body::text_of(&xml, &styles, numbering, (notes, chunks))
 }
 
@@ -63,31 +69,41 @@ fn chunks(
     package: &mut Package<'_>,
     main: &str,
     limits: &Limits,
-    depth: usize,
+    (depth, room): (usize, &mut u64),
 ) -> Result<Chunks, DecodeError> {
     let mut chunks = Chunks::new();
-    let mut room = limits.text_bytes;
     for (id, name) in package.chunks(main)? {
         let Some(part) = package.part(&name)? else {
             continue;
         };
-        if let Some(text) = chunk(&part, &name, limits, depth) {
-            // Many may lead to one part.
-            room = room
-                .checked_sub(text.len() as u64)
-                .ok_or(DecodeError::TooLarge)?;
+        // Many may lead to one part, and each of them reads it again.
+        take(room, part.len())?;
+        if let Some(text) = chunk(&part, &name, limits, (depth, &mut *room)) {
+            take(room, text.len())?;
             chunks.insert(id, text);
         }
     }
     Ok(chunks)
 }
 
+fn take(room: &mut u64, bytes: usize) -> Result<(), DecodeError> {
+    *room = room
+        .checked_sub(bytes as u64)
+        .ok_or(DecodeError::TooLarge)?;
+    Ok(())
+}
+
 /// The text of a part, by its content: Word, a page alone or in a message, or plain text by its name.
-fn chunk(part: &[u8], name: &str, limits: &Limits, depth: usize) -> Option<String> {
+fn chunk(
+    part: &[u8],
+    name: &str,
+    limits: &Limits,
+    (depth, room): (usize, &mut u64),
+) -> Option<String> {
     let is_text = name.to_ascii_lowercase().ends_with(".txt");
     if part.starts_with(b"PK\x03\x04") {
         return (depth < DEEPEST)
-            .then(|| within(part, limits, depth + 1).ok())
+            .then(|| within(part, limits, depth + 1, room).ok())
             .flatten();
     }
     if part.starts_with(b"{\\rtf") {

@@ -409,8 +409,8 @@ fn documents_within_documents_are_read_to_a_depth_and_a_size() {
         text_bytes,
         ..Limits::default()
     };
-    assert!(decode(&twice, &room(1_200)).is_ok());
-    assert_eq!(decode(&twice, &room(1_199)), Err(DecodeError::TooLarge));
+    assert!(decode(&twice, &room(2_400)).is_ok());
+    assert_eq!(decode(&twice, &room(2_399)), Err(DecodeError::TooLarge));
 }
 
 #[test]

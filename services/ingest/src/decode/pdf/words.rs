@@ -142,6 +142,7 @@ impl Words {
                 push(&mut last.text, glyph.text);
                 last.x = x;
                 last.leftwards = true;
+                self.rooms.clear();
                 self.glyph = (x, end);
                 return;
             }
@@ -171,8 +172,10 @@ impl Words {
         };
         // Over the letter that was drawn before.
         if last.leftwards && x < self.glyph.1 && text.chars().all(is_combining_mark) {
-            let first = last.text.chars().next().map_or(0, char::len_utf8);
-            last.text.insert_str(first, text);
+            let first = || last.text.chars().next().map_or(0, char::len_utf8);
+            let at = self.run.unwrap_or_else(first);
+            last.text.insert_str(at, text);
+            self.run = self.run.map(|end| end + text.len());
             return;
         }
         if leftwards && !last.leftwards {
@@ -496,6 +499,24 @@ mod tests {
             ("ש", 5.0, 5.0, 0.0),
         ];
         assert_eq!(read(&before), ["ש\u{5b8}ל"]);
+        // A mark over a digit does not part the number.
+        let digits = [
+            ("ש", 0.0, 5.0, 0.0),
+            ("1", 5.0, 5.0, 0.0),
+            ("2", 10.0, 5.0, 0.0),
+            ("\u{301}", 12.0, 0.0, 0.0),
+            ("3", 15.0, 5.0, 0.0),
+        ];
+        assert_eq!(read(&digits), ["12\u{301}3ש"]);
+        // Letters of both kinds, with room between some of them.
+        let mixed = [
+            ("a", 20.0, 5.0, 3.0),
+            ("b", 28.0, 5.0, 0.0),
+            ("c", 33.0, 5.0, 0.0),
+            ("ש", 15.0, 5.0, 0.0),
+            ("ל", 38.0, 5.0, 0.0),
+        ];
+        assert_eq!(read(&mixed), ["לabcש"]);
     }
 
     #[test]
