@@ -26,7 +26,7 @@ fn done(data: Value) -> OperationResponse {
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
 /// a turn, those of `sleeper` are one whose turn does not end, those of `mute` are one that keeps no message, and `maven` has none.
-/// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`. A guard stops each turn of `circles`. What
+/// A stream of `priced` is its last event, which says what it cost. Sessions of `fresh` have the id that they are asked for under, and without one all are `s`. A guard stops each turn of `circles`. What
 /// names a session or an agent by a code behind [`FAILS`] fails with that code. The first session of `raced` is deleted before its
 /// message comes, and the session `both` has two turns.
 pub fn sessions(
@@ -68,6 +68,13 @@ pub fn sessions(
             let agent = ask.request.get("name").and_then(Value::as_str);
             if streaming && agent == Some("fresh") {
                 return Ok(begun().into());
+            }
+            if streaming && agent == Some("priced") {
+                let last = OperationResponse {
+                    event: "done".to_owned(),
+                    ..done(said_by(agent, "x"))
+                };
+                return Ok(vec![last].into());
             }
             if streaming && session != Some("none") {
                 return Ok(events().into());
