@@ -165,7 +165,7 @@ mod tests {
     use std::sync::Arc;
 
     use tg_mesh::embedded::EmbeddedBus;
-    use tg_schemas::processors::PROCESSORS;
+    use tg_schemas::processors::{PROCESSORS, service_of};
 
     use super::*;
     use crate::deployed::DEPLOYED;
@@ -211,6 +211,9 @@ mod tests {
                 "{}",
                 told.name
             );
+            for id in told.processors {
+                assert_eq!(service_of(id), Some(told.name), "{id}");
+            }
             assert_eq!(
                 leases,
                 told.stores.iter().copied().collect(),

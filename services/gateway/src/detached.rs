@@ -20,11 +20,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::ask::{Part, Parts};
-use crate::auth::Identity;
+use crate::auth::{Identity, Resource};
 use crate::engine::translate::fields::Reply;
 use crate::engine::translate::{Body, Fields};
 use crate::error::RequestError;
 use crate::inflight::{InFlight, Permit};
+use crate::registry::Gate;
 use crate::stands;
 
 /// By id, and so by the millisecond in which they came.
@@ -59,6 +60,15 @@ pub(crate) struct Shown {
     pub(crate) flow: String,
     pub(crate) workspace: Option<WorkspaceId>,
     pub(crate) request_id: Arc<str>,
+    pub(crate) needs: Option<Needs>,
+}
+
+/// What it took to ask, and the workspace in its generation: whoever cancels needs the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Needs {
+    pub(crate) gate: Gate,
+    pub(crate) resource: Resource,
+    pub(crate) owner: Option<(WorkspaceId, i64)>,
 }
 
 impl Shown {
@@ -357,6 +367,13 @@ impl Detached {
             (id.clone(), row)
         })
         .collect()
+    }
+
+    /// What it took to ask for a user's request. `None`: it is not here.
+    pub(crate) fn needs(&self, user: &str, id: &str) -> Option<Needs> {
+        let entries = self.entries.lock();
+        let entry = entries.get(id).filter(|entry| &*entry.user == user);
+        entry.and_then(|entry| entry.about.needs.clone())
     }
 
     /// Whether a user's request is here, and no run of the agent is behind it: the agent need not be asked.

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use serde_json::Value;
 use tg_mesh::{Ask, Deadline, Span};
 use tg_schemas::msg::DEFAULT_COLLECTION;
-use tg_schemas::{Error, WorkspaceId, WorkspaceKey};
+use tg_schemas::{Error, ErrorCode, WorkspaceId, WorkspaceKey};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +16,7 @@ use crate::admission::Admitted;
 use crate::ask::{self, Parts};
 use crate::auth::{Identity, Lapse, Resource, models};
 use crate::call::{Call, Target};
-use crate::detached::Shown;
+use crate::detached::{Needs, Shown};
 use crate::engine::scrub::scrub;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::generic::Raw;
@@ -238,6 +238,10 @@ impl App {
                     let run = Fields::new(&call.body).required_text("run")?;
                     self.of_run(identity, whose, &run).await?;
                 }
+                if operation == "cancel-request" {
+                    let id = Fields::new(&call.body).required_text("id")?;
+                    self.may_cancel(identity, whose, &id).await?;
+                }
                 let parts = match operation {
                     "list-tasks" => self.tasks(identity, JOINS, whose, &call.body).await?,
                     _ => {
@@ -359,6 +363,38 @@ impl App {
         Ok(resource)
     }
 
+    /// Whether a caller may do now what it took to ask for a request; else it looks as if there were none.
+    async fn may_cancel(
+        &self,
+        identity: &Identity,
+        whose: (&str, &str),
+        id: &str,
+    ) -> Result<(), RequestError> {
+        let allowed = match self.detached.needs(whose.0, id) {
+            Some(Needs {
+                gate,
+                resource,
+                owner: Some((workspace, generation)),
+            }) => {
+                let owner = (&workspace, generation);
+                self.may_still(identity, (gate, &resource), owner).await
+            }
+            Some(Needs { gate, resource, .. }) => {
+                self.auth.authorise(identity, gate, &resource).await
+            }
+            // A run of the agent that another gateway took.
+            None if whose.1.is_empty() => self.of_run(identity, whose, id).await.map(drop),
+            None => Ok(()),
+        };
+        allowed.map_err(|fault| match fault {
+            RequestError::Service(error) if error.code() != ErrorCode::NotFound => error.into(),
+            RequestError::Service(_) | RequestError::AccessDenied => {
+                Error::new(ErrorCode::NotFound, "request not found").into()
+            }
+            other => other,
+        })
+    }
+
     /// Whether a caller may do now what it took to ask, in a workspace that is still the same one; else it looks as if there were
     /// nothing.
     pub(crate) async fn may_still(
@@ -465,6 +501,11 @@ fn shown(call: &Call, admitted: &Admitted) -> Shown {
         },
         workspace: admitted.workspace.clone(),
         request_id: call.meta.request_id.clone(),
+        needs: Some(Needs {
+            gate: admitted.needs.0,
+            resource: admitted.needs.1.clone(),
+            owner: admitted.workspace.clone().zip(admitted.generation),
+        }),
     }
 }
 

@@ -48,14 +48,15 @@ impl Service {
                 &row.variant,
                 epoch,
             );
-            said.push(line(&row.processor, state.0, state.1));
+            said.push(processor_line(&row.processor, state));
         }
         for queue in names.all_queues() {
             let Some(state) = mesh.bus().queue_state(queue).await? else {
                 continue;
             };
             if state.ready > 0 {
-                said.push(queue_line(queue, &state));
+                let row = reader_of(&names, workspace, &queue.name);
+                said.push(queue_line(queue, &state, row));
             }
         }
         let flow = Some(key.1.as_str());
@@ -137,25 +138,28 @@ async fn why_a_queue(
     let queue =
         queue.ok_or_else(|| bad(format!("queue: the flow '{flow}' has none of this name")))?;
     let mut said = vec![flow_line(flow, record)];
+    let row = reader_of(names, workspace, name);
     said.push(match mesh.bus().queue_state(queue).await? {
-        Some(state) => queue_line(queue, &state),
+        Some(state) => queue_line(queue, &state, row),
         None => line(
             name,
             "absent",
             "nobody has asked for it yet: it is made when it is read",
         ),
     });
-    let reader = |row: &&RowKey| {
-        let reads = |variant: &str| format!("{}--{workspace}--{variant}--", row.processor);
-        name.starts_with(&reads(&row.variant))
-    };
-    if let Some(row) = names.all_rows().find(reader) {
+    if let Some(row) = row {
         let epoch = epoch_of(record, names, row);
         let (processor, variant) = (&row.processor, &row.variant);
         let state = processor_state(mesh, workspace.as_str(), processor, variant, epoch);
-        said.push(line(processor, state.0, state.1));
+        said.push(processor_line(processor, state));
     }
     Ok(said)
+}
+
+/// The row whose processor reads a queue.
+fn reader_of<'a>(names: &'a Names, workspace: &WorkspaceId, queue: &str) -> Option<&'a RowKey> {
+    let reads = |row: &RowKey| format!("{}--{workspace}--{}--", row.processor, row.variant);
+    names.all_rows().find(|row| queue.starts_with(&reads(row)))
 }
 
 /// Rows that flows share are of no start of one of them.
@@ -166,14 +170,39 @@ fn epoch_of(record: &FlowRecord, names: &Names, row: &RowKey) -> u64 {
     }
 }
 
-fn queue_line(queue: &Subscription, state: &QueueState) -> Value {
+fn queue_line(queue: &Subscription, state: &QueueState, reader: Option<&RowKey>) -> Value {
     let waiting = format!("{} waiting", state.ready);
-    let (state, detail) = match (state.ready, state.consumers) {
-        (0, _) => ("empty", "nothing is waiting".to_owned()),
-        (_, 0) => ("stuck", format!("{waiting}; no consumer reads them")),
-        _ => ("working", waiting),
+    let (state, detail, command) = match (state.ready, state.consumers) {
+        (0, _) => ("empty", "nothing is waiting".to_owned(), None),
+        (_, 0) => {
+            let command = reader.and_then(|row| serve(&row.processor));
+            let detail = format!("{waiting}; no consumer reads them");
+            ("stuck", detail, command.or_else(doctor))
+        }
+        _ => ("working", waiting, None),
     };
-    line(&queue.name, state, &detail)
+    with_command(line(&queue.name, state, &detail), command)
+}
+
+fn processor_line(processor: &str, (state, detail): (&str, &str)) -> Value {
+    let command = match state {
+        "missing" | "unknown" => serve(processor),
+        // Its process is there: what it lacks shows in the checks.
+        "detached" => doctor(),
+        _ => None,
+    };
+    with_command(line(processor, state, detail), command)
+}
+
+/// Starts the service that hosts a processor.
+fn serve(processor: &str) -> Option<String> {
+    let service = processors::service_of(processor)?;
+    Some(format!("threadgraph serve {service}"))
+}
+
+/// Checks what all processes lack.
+fn doctor() -> Option<String> {
+    Some("tg doctor".to_owned())
 }
 
 fn flow_line(flow: &FlowId, record: &FlowRecord) -> Value {
@@ -203,7 +232,7 @@ pub(super) const FULL_DISK: &str =
 
 /// Why records wait although processors read them.
 fn disk_line() -> Value {
-    line("disk", "full", FULL_DISK)
+    with_command(line("disk", "full", FULL_DISK), doctor())
 }
 
 /// Adds the command that helps.

@@ -416,11 +416,34 @@ async fn operators_are_told_what_is_missing(place: Place) {
         let check = checks.iter().find(|check| check["name"] == "disk").unwrap();
         let why = told(process.ask(request("why", "f", &[])).await.unwrap());
         let why = why.as_array().unwrap().clone();
-        let line = why.iter().any(|line| line["subject"] == "disk");
+        let is_disk = |line: &Value| line["subject"] == "disk" && line["command"] == "tg doctor";
+        let line = why.iter().any(is_disk);
         (check["ok"].as_bool().unwrap(), line)
     };
     assert_eq!(disk(true).await, (false, true));
     assert_eq!(disk(false).await, (true, false));
+    process.stop().await;
+}
+
+async fn a_queue_that_nobody_reads_names_the_command_that_helps(place: Place) {
+    let world = World::new(place);
+    let process = world.process(None).await;
+    process.start_flow("f").await.unwrap();
+    process.send("f", "one", 0).await;
+    let queue = crate::harness::queue("f").name;
+    let of_queue = [("queue", queue.as_str())];
+    for asked in [request("why", "f", &[]), request("why", "f", &of_queue)] {
+        let said = crate::harness::json(&process.ask(asked).await.unwrap());
+        let line = |subject: &str| {
+            let lines = said["why"].as_array().unwrap();
+            let found = lines.iter().find(|line| line["subject"] == subject);
+            found.map(|line| json!([line["state"], line["command"]]))
+        };
+        let serve = "threadgraph serve graph";
+        assert_eq!(line(&queue), Some(json!(["stuck", serve])), "{said}");
+        let reader = line("triples-write");
+        assert_eq!(reader, Some(json!(["missing", serve])), "{said}");
+    }
     process.stop().await;
 }
 
@@ -465,6 +488,7 @@ async fn a_workspace_has_so_many_flows_at_most(place: Place) {
 
 tg_testkit::on_both_buses!(
     a_workspace_has_so_many_flows_at_most,
+    a_queue_that_nobody_reads_names_the_command_that_helps,
     a_flow_starts_once_and_its_processors_attach,
     names_are_listed_in_pages,
     what_cannot_be_started_is_refused_in_words,

@@ -2,6 +2,7 @@
 //! its types make the response. One function serves all of them: it gets the shape of the operation.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::body::Body as HttpBody;
 use axum::extract::rejection::PathRejection;
@@ -11,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use bytes::Bytes;
 use futures::stream;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
@@ -30,6 +32,10 @@ use crate::error::{RequestError, json_response, json_written};
 use crate::running::Running;
 use crate::sending::Outlet;
 use crate::state::{App, Shared};
+
+/// What a stream of events may have behind its last event: the headers of the same answer in one piece.
+const TRAILERS: &str = "spass-cost-source, spass-cost-sub-calls, spass-cost-usd, spass-cost-eur, \
+                        spass-session-compacted, spass-session-compacted-tokens";
 
 /// The endpoint of an operation.
 pub(crate) fn route<O: Operation>() -> MethodRouter<Shared> {
@@ -159,22 +165,37 @@ async fn streamed(
         Some(Part::Error(error)) => return Err(failed_with(&error)),
         _ => {}
     }
-    let events = stream::unfold(Some((first, running, outlet)), |rest| async {
-        let (first, mut running, outlet) = rest?;
-        let part = match first {
-            Some(part) => part,
-            None => running.next().await?,
-        };
-        let last = !matches!(part, Part::Body { last: false, .. });
-        let event = outlet.hold(event(part)).await;
-        Some((event, (!last).then_some((None, running, outlet))))
+    let trailers = Arc::new(Mutex::new(HeaderMap::new()));
+    let at_end = trailers.clone();
+    let events = stream::unfold(Some((first, running, outlet)), move |rest| {
+        let at_end = at_end.clone();
+        async move {
+            let (first, mut running, outlet) = rest?;
+            let part = match first {
+                Some(part) => part,
+                None => running.next().await?,
+            };
+            let last = !matches!(part, Part::Body { last: false, .. });
+            let (name, data) = named(part);
+            if last {
+                *at_end.lock() = headers_of(shape, &data).unwrap_or_default();
+            }
+            let event = outlet.hold(event(&name, &data)).await;
+            Some((event, (!last).then_some((None, running, outlet))))
+        }
     });
-    Ok(sse::kept_alive(events, app.options.heartbeat))
+    let trailers = move || std::mem::take(&mut *trailers.lock());
+    let heartbeat = app.options.heartbeat;
+    Ok(sse::kept_alive_until(events, heartbeat, TRAILERS, trailers))
 }
 
-/// A part as an event with its name.
-fn event(part: Part) -> Bytes {
-    let (name, data) = match part {
+fn event(name: &str, data: &Object) -> Bytes {
+    event::event(&["event: ", name, "\n"], data)
+}
+
+/// The name and the data of the event that a part is.
+fn named(part: Part) -> (String, Object) {
+    match part {
         Part::Error(error) => ("error".to_owned(), failed_with(&error)),
         Part::Body {
             body, failed: true, ..
@@ -191,8 +212,17 @@ fn event(part: Part) -> Bytes {
                 _ => (name, Object::new()),
             }
         }
-    };
-    event::event(&["event: ", name.as_str(), "\n"], &data)
+    }
+}
+
+/// The headers of a reply.
+fn headers_of(shape: Shape, reply: &Object) -> Result<HeaderMap, String> {
+    let headers = (shape.headers)(reply)?.into_iter();
+    let headers = headers.filter_map(|(name, value)| {
+        let value = HeaderValue::from_str(&value).ok()?;
+        Some((HeaderName::from_static(name), value))
+    });
+    Ok(headers.collect())
 }
 
 /// Reads the request and asks.
@@ -277,7 +307,7 @@ async fn done(
             }
         }
     };
-    let more = (shape.headers)(&result).map_err(|_| {
+    let more = headers_of(shape, &result).map_err(|_| {
         let text = "the answer could not be read";
         object_of(&Failure::new(FailureCode::InternalError, text))
     })?;
@@ -289,10 +319,6 @@ async fn done(
             json_written(status, outlet.hold_whole(text.into()).await)
         }
     };
-    let more = more.into_iter().filter_map(|(name, value)| {
-        let value = HeaderValue::from_str(&value).ok()?;
-        Some((HeaderName::from_static(name), value))
-    });
     response.headers_mut().extend(more);
     Ok(response)
 }
@@ -539,18 +565,19 @@ mod tests {
             last,
             failed,
         };
-        let told = event(part(
-            json!({"event": "token", "data": {"delta": "a\nb"}}),
-            false,
-            false,
-        ));
-        assert_eq!(&told[..], b"event: token\ndata: {\"delta\":\"a\\nb\"}\n\n");
+        let told = |part: Part| {
+            let (name, data) = named(part);
+            event(&name, &data)
+        };
+        let token = json!({"event": "token", "data": {"delta": "a\nb"}});
+        let token = told(part(token, false, false));
+        assert_eq!(&token[..], b"event: token\ndata: {\"delta\":\"a\\nb\"}\n\n");
         let failed = part(
             json!({"error": {"type": "upstream_error", "message": "m"}}),
             true,
             true,
         );
-        let told = String::from_utf8(event(failed).to_vec()).unwrap();
+        let told = String::from_utf8(told(failed).to_vec()).unwrap();
         assert!(told.starts_with("event: error\n") && told.contains("upstream_error"));
     }
 

@@ -6,6 +6,7 @@ use tg_schemas::operations::ALL;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
+use crate::openai::as_sent;
 use crate::played_sessions::FAILS;
 use crate::world::{BOUND, World};
 
@@ -88,6 +89,17 @@ async fn line_038_an_answer_says_what_it_cost(place: Place) {
         assert_eq!(header("spass-cost-usd"), "0.25", "{path}");
         assert_eq!(header("spass-cost-source"), "upstream", "{path}");
         assert!(!headers.contains_key("spass-cost-eur"), "{path}");
+    }
+    // A stream says it in its last event, and again in trailers.
+    let path = "/a1/agents/priced/chat/stream";
+    for reads_trailers in [true, false] {
+        let sent = as_sent(&world, path, &json!({"message": "x"}), reads_trailers).await;
+        let (_, end) = sent.rsplit_once("event: done").unwrap();
+        assert!(end.contains("\"sub_calls\":2"), "{sent}");
+        for trailer in ["spass-cost-usd: 0.25", "spass-cost-sub-calls: 2"] {
+            let trailer = format!("\r\n{trailer}\r\n");
+            assert_eq!(end.contains(&trailer), reads_trailers, "{sent}");
+        }
     }
 }
 

@@ -154,8 +154,8 @@ async fn stream(world: &World, body: &Value) -> (u16, String) {
 }
 
 /// What is sent to a client that reads trailers, or does not, as it stands on the wire.
-async fn as_sent(world: &World, body: &Value, reads_trailers: bool) -> String {
-    let url = world.url(CHAT);
+pub async fn as_sent(world: &World, path: &str, body: &Value, reads_trailers: bool) -> String {
+    let url = world.url(path);
     let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap();
     let te = if reads_trailers {
         "TE: trailers\r\n"
@@ -201,7 +201,7 @@ async fn line_045_answers_have_the_shapes_of_the_api_whole_and_streamed(place: P
     assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
     assert!(text.contains("\n: cost {"), "{text}");
     for (reads_trailers, cost) in [(true, "\r\nspass-cost-usd: 0.023\r\n"), (false, "")] {
-        let sent = as_sent(&world, &body, reads_trailers).await;
+        let sent = as_sent(&world, CHAT, &body, reads_trailers).await;
         let (_, end) = sent.rsplit_once("data: [DONE]").unwrap();
         assert_eq!(end.contains("spass-cost"), reads_trailers, "{end}");
         assert!(end.contains(cost), "{end}");

@@ -26,7 +26,7 @@ fn done(data: Value) -> OperationResponse {
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
 /// a turn, those of `sleeper` are one whose turn does not end, those of `mute` are one that keeps no message, and `maven` has none.
-/// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`. A guard stops each turn of `circles`. What
+/// A stream of `priced` is its last event, which says what it cost. Sessions of `fresh` have the id that they are asked for under, and without one all are `s`. A guard stops each turn of `circles`. What
 /// names a session or an agent by a code behind [`FAILS`] fails with that code. The first session of `raced` is deleted before its
 /// message comes, and the session `both` has two turns.
 pub fn sessions(
@@ -66,11 +66,8 @@ pub fn sessions(
                 _ => {}
             }
             let agent = ask.request.get("name").and_then(Value::as_str);
-            if streaming && agent == Some("fresh") {
-                return Ok(begun().into());
-            }
-            if streaming && session != Some("none") {
-                return Ok(events().into());
+            if streaming && (agent == Some("fresh") || session != Some("none")) {
+                return Ok(events_of(agent).into());
             }
             let answer = vec![match (ask.operation.as_str(), session) {
                 (_, Some("none")) => failed(
@@ -152,7 +149,7 @@ fn in_both(ask: &OperationRequest) -> Vec<OperationResponse> {
             {"id": "m4", "role": "assistant", "content": "b"}]}))],
         // The request of the second turn comes again.
         "send-message" if says("follows", "m1") && says("message", "y") => {
-            let mut told = events();
+            let mut told = events_of(None);
             told[0].data.insert("id".to_owned(), json!("m3"));
             told
         }
@@ -279,7 +276,7 @@ fn in_thread(ask: &OperationRequest) -> Vec<OperationResponse> {
 
 /// A turn whose message has an id.
 fn begun() -> Vec<OperationResponse> {
-    let mut told = events();
+    let mut told = events_of(None);
     told[0].data.insert("id".to_owned(), json!("m1"));
     told
 }
@@ -320,12 +317,18 @@ fn in_mute(ask: &OperationRequest) -> Vec<OperationResponse> {
 }
 
 /// A turn as it is streamed.
-fn events() -> Vec<OperationResponse> {
+fn events_of(agent: Option<&str>) -> Vec<OperationResponse> {
+    if agent == Some("fresh") {
+        return begun();
+    }
     let event = |event: &str, data: Value, last: bool| OperationResponse {
         event: event.to_owned(),
         last,
         ..done(data)
     };
+    if agent == Some("priced") {
+        return vec![event("done", said_by(agent, "x"), true)];
+    }
     vec![
         event("user-message", json!({"content": "x"}), false),
         event("token", json!({"delta": "a\nb"}), false),

@@ -6,7 +6,7 @@ use tg_gateway::{AuthMode, GatewayOptions};
 use tg_testkit::place::Place;
 
 use crate::runs::streamed;
-use crate::socket::{Raw, hear, raw, say};
+use crate::socket::{Raw, agent, hear, raw, say};
 use crate::world::{BOUND, World};
 
 const RAG: &str = "/api/v1/flow/default/service/graph-rag";
@@ -285,8 +285,31 @@ async fn a_stream_is_cancelled_only_with_the_right_to_read_it(place: Place) {
     assert_eq!(refused["error"]["message"], "run not found", "{refused}");
     let unknown = cancel(&never_given(&run), "tg_scoped").await;
     assert_eq!((status, refused), unknown);
+    // Nor by the id of its request.
+    let by_id = async |id: &str, token: &str| {
+        let cancel = json!({"operation": "cancel-request", "id": id});
+        world.post("/api/v1/requests", token, cancel).await
+    };
+    let (id, _) = run.rsplit_once('.').expect("a mark");
+    let unknown = by_id("other", "tg_scoped").await;
+    assert_eq!(unknown.1["error"]["message"], "request not found");
+    assert_eq!(by_id(id, "tg_scoped").await, unknown);
     let (_, reply) = cancel(&run, "tg_admin").await;
     assert_eq!(reply, json!({"cancelled": run, "ended": false}));
+    // A run of the agent, which is here and in the agent's ledger.
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    say(&mut socket, json!({"type": "auth", "token": "tg_admin"})).await;
+    assert_eq!(hear(&mut socket).await["type"], "auth-ok");
+    let mut asked = agent(json!("a"), "hang");
+    asked["detach"] = json!(true);
+    say(&mut socket, asked).await;
+    let run = run_of(&hear(&mut socket).await);
+    assert_eq!(by_id(&run, "tg_scoped").await, unknown);
+    // One of which only the ledger knows.
+    assert_eq!(by_id("r", "tg_scoped").await, unknown);
+    assert!(world.fakes.runs_cancelled.lock().is_empty());
+    let (_, reply) = by_id(&run, "tg_admin").await;
+    assert_eq!(reply["cancelled"], run, "{reply}");
 }
 
 tg_testkit::on_both_buses!(

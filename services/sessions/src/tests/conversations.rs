@@ -127,6 +127,15 @@ async fn line_061_a_conversation_is_changed_in_parts(place: Place) {
     let changed = world.call::<UpdateConversation>(&change).await.unwrap();
     assert_eq!(changed.title.as_deref(), Some("t"));
     assert_eq!(changed.knowledge_base_ids, ["a", "b"]);
+    let titled = ConversationChange {
+        agent_id: conversation.agent_id.clone(),
+        conversation_id: conversation.conversation_id.clone(),
+        title: Some(Some("new".to_owned())),
+        ..ConversationChange::default()
+    };
+    let changed = world.call::<UpdateConversation>(&titled).await.unwrap();
+    assert_eq!(changed.title.as_deref(), Some("new"));
+    assert_eq!(changed.knowledge_base_ids, ["a", "b"]);
     let empty = ConversationChange {
         title: Some(Some(String::new())),
         ..change

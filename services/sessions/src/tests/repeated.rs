@@ -203,6 +203,11 @@ async fn what_a_client_asks_again_is_done_once(place: Place) {
         let other = called(&world, request, "create-agent", new(name)).await;
         assert_ne!(other["agentId"], first["agentId"]);
     }
+    // A session of another user is another one, under whatever request.
+    let of = |user: &str| body(json!({"name": "ann", "user_id": user}));
+    let session = called(&world, "r-1", "create-session", of("bob")).await;
+    let other = called(&world, "r-1", "create-session", of("eve")).await;
+    assert_ne!(other["id"], session["id"]);
     let gone = body(json!({"agent_id": first["agentId"]}));
     for _ in 0..2 {
         called(&world, "r-3", "delete-agent", gone.clone()).await;

@@ -144,6 +144,9 @@ async fn line_128(bus: Bus) -> Result<()> {
 /// What the provider of a workspace's LLM service knows the workspace by, and the variable that holds it.
 const CREDENTIAL: (&str, &str) = ("TG_KEY_OF_A_SERVICE", "sk-of-a-service-4712");
 
+/// What only the model of a workspace's LLM service says.
+const ANSWERED: &str = "Kellerfach4711";
+
 /// What an operator sets to see more of what happens. The client of the broker logs the broker's messages, and stays silent.
 const FILTER: &str = "debug,lapin=off";
 
@@ -151,7 +154,7 @@ const FILTER: &str = "debug,lapin=off";
 /// trail.
 async fn line_040(bus: Bus) -> Result<()> {
     let node = bus.broker().await?;
-    let knows = Reply::text(final_answer("it is known.", "Ja."));
+    let knows = Reply::text(final_answer("it is known.", ANSWERED));
     let model = ScriptedModel::start(vec![Rule::always(knows)]).await?;
     let (variable, credential) = CREDENTIAL;
     let reference = format!("env:{variable}");
@@ -188,7 +191,18 @@ async fn line_040(bus: Bus) -> Result<()> {
     let agent = post("api/v1/workspaces/default/agents", agent).await?;
     let agent = agent["agentId"].as_str().context("an agent")?;
     let chat = format!("a1/agents/{agent}/chat");
-    post(&chat, json!({"message": "Ist sie blau?"})).await?;
+    let told = post(&chat, json!({"message": "Ist sie blau?"})).await?;
+    ensure!(told.to_string().contains(ANSWERED), "{told}");
+    let talks = format!("api/v1/workspaces/default/agents/{agent}/conversations");
+    let talk = post(&talks, json!({})).await?;
+    let talk = talk["conversationId"].as_str().context("a conversation")?;
+    let stream = client()?
+        .post(format!("{url}{talks}/{talk}/messages/stream"))
+        .bearer_auth(&key)
+        .json(&json!({"content": "Wo steht die Geheimlaterne?"}));
+    let stream = stream.send().await?.error_for_status()?.text().await?;
+    ensure!(stream.contains("event: done"), "{stream}");
+    ensure!(stream.contains(ANSWERED), "{stream}");
     let calls = model.calls();
     let shown = calls.last().and_then(|call| call.authorization.as_deref());
     ensure!(
@@ -219,7 +233,7 @@ async fn line_040(bus: Bus) -> Result<()> {
         ("trail", &trail),
         ("audit", &audit),
     ] {
-        for never in ["Geheimlaterne", key.as_str(), credential] {
+        for never in ["Geheimlaterne", ANSWERED, key.as_str(), credential] {
             let line = text.lines().find(|line| line.contains(never));
             ensure!(line.is_none(), "{place}: {line:?}");
         }
