@@ -59,6 +59,7 @@ struct Core {
     link: watch::Sender<Link>,
     generation: AtomicU64,
     records: Mutex<Vec<Topic>>,
+    published: Mutex<Vec<Topic>>,
     /// Everything on the bus that has a name and was used.
     names: Mutex<BTreeSet<String>>,
     consumers: AsyncMutex<HashMap<u64, Attached>>,
@@ -91,6 +92,7 @@ impl FaultyBus {
                 link: watch::Sender::new(Link::Up { generation: 1 }),
                 generation: AtomicU64::new(1),
                 records: Mutex::default(),
+                published: Mutex::default(),
                 names: Mutex::default(),
                 consumers: AsyncMutex::default(),
                 next: AtomicU64::new(0),
@@ -112,6 +114,11 @@ impl FaultyBus {
     /// The topics of the records that were confirmed, in their order.
     pub fn confirmed(&self) -> Vec<Topic> {
         self.core.records.lock().clone()
+    }
+
+    /// The topics of the questions and records that publishers gave to the bus, in their order.
+    pub fn published(&self) -> Vec<Topic> {
+        self.core.published.lock().clone()
     }
 
     /// The topics, queues and inboxes that were declared, read or published to, as the bus names them.
@@ -267,6 +274,7 @@ impl Bus for FaultyBus {
         let core = &self.core;
         core.up()?;
         core.name(target);
+        core.published.lock().extend(topic_of(target).cloned());
         let faults = *core.faults.lock();
         if core.happens(faults.refuse) {
             return Err(BusError::Down);

@@ -413,6 +413,8 @@ impl StepExecution {
         }
         metrics::counter!("tg_agent_session_total", "outcome" => outcome).increment(1);
         metrics::histogram!("tg_agent_run_iterations").record(f64::from(self.step));
+        // An asker in this process reads the last part first: the commit takes this thread.
+        tokio::task::yield_now().await;
         let ledger = self.ledger().await?;
         let end = RunEnd {
             workspace: self.cx.workspace_key().to_string(),
@@ -428,8 +430,7 @@ impl StepExecution {
             },
             earlier_done: self.agent.leases.are_done(&self.run.run, self.step),
         };
-        let key = self.key();
-        let told = self.told_with(&[]);
+        let (key, told) = (self.key(), self.told_with(&[]));
         let finished = ledger.finish_run(&key, self.step, &end, told, clock::millis());
         finished.await?;
         // Also where nothing is kept: who waits for the end of a run that is cancelled looks there.

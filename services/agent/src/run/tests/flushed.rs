@@ -23,7 +23,7 @@ const TAKES: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Whether the run of the question `q` is over.
-async fn is_over(ledger: &Ledger) -> bool {
+pub(super) async fn is_over(ledger: &Ledger) -> bool {
     let whose = Whose::User("ann".into());
     let run = ledger.of_question(&whose, "q").await.unwrap();
     run.unwrap().over
