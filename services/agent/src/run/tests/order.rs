@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tg_mesh::Ask;
 use tg_schemas::Class;
-use tg_schemas::processors::agent_manager::{NEXT_STEP_AND_TRACE, STEP};
+use tg_schemas::processors::agent_manager::{NEXT_STEP_AND_TRACE, STEP, STEP_TRACE};
 use tg_testkit::faults::FaultyBus;
 use tg_testkit::place::Place;
 
@@ -25,6 +25,10 @@ fn script() -> Vec<Say> {
 async fn a_step_asks_its_model_before_its_record_is_written(place: Place) {
     let bus = FaultyBus::new(place.connect().await, 1);
     let world = World::over(Arc::new(bus.clone()), script(), Options::default()).await;
+    // As the start of a flow does.
+    let relays = [NEXT_STEP_AND_TRACE.name, STEP_TRACE.name];
+    let relays = relays.map(|name| topic(Class::Flow, name));
+    world.mesh.bus().declare(&relays, &[]).await.unwrap();
     let chunks = world.run(&question("2+2?", true)).await;
     assert!(chunks.last().unwrap().end_of_dialog);
     let model = topic(Class::Request, "prompt");
