@@ -34,10 +34,11 @@ async fn a_step_asks_its_model_before_its_record_is_written(place: Place) {
     let model = topic(Class::Request, "prompt");
     let records = [STEP.name, NEXT_STEP_AND_TRACE.name].map(|name| topic(Class::Flow, name));
     let published = bus.published();
-    let order = published.iter().filter_map(|topic| match topic {
-        topic if *topic == model => Some("model"),
-        topic if records.contains(topic) => Some("record"),
-        _ => None,
+    let order = published.iter().filter_map(|topic| {
+        if *topic == model {
+            return Some("model");
+        }
+        records.contains(topic).then_some("record")
     });
     let mut order: Vec<&str> = order.collect();
     // A record that nobody could read at first is published again.
