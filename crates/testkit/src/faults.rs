@@ -59,6 +59,8 @@ struct Core {
     link: watch::Sender<Link>,
     generation: AtomicU64,
     records: Mutex<Vec<Topic>>,
+    published: Mutex<Vec<Topic>>,
+    flushed: Mutex<Vec<u32>>,
     /// Everything on the bus that has a name and was used.
     names: Mutex<BTreeSet<String>>,
     consumers: AsyncMutex<HashMap<u64, Attached>>,
@@ -91,6 +93,8 @@ impl FaultyBus {
                 link: watch::Sender::new(Link::Up { generation: 1 }),
                 generation: AtomicU64::new(1),
                 records: Mutex::default(),
+                published: Mutex::default(),
+                flushed: Mutex::default(),
                 names: Mutex::default(),
                 consumers: AsyncMutex::default(),
                 next: AtomicU64::new(0),
@@ -112,6 +116,16 @@ impl FaultyBus {
     /// The topics of the records that were confirmed, in their order.
     pub fn confirmed(&self) -> Vec<Topic> {
         self.core.records.lock().clone()
+    }
+
+    /// The topics of the questions and records that publishers gave to the bus, in their order.
+    pub fn published(&self) -> Vec<Topic> {
+        self.core.published.lock().clone()
+    }
+
+    /// How many parts of an answer each flushed message has.
+    pub fn flushed(&self) -> Vec<u32> {
+        self.core.flushed.lock().clone()
     }
 
     /// The topics, queues and inboxes that were declared, read or published to, as the bus names them.
@@ -267,6 +281,7 @@ impl Bus for FaultyBus {
         let core = &self.core;
         core.up()?;
         core.name(target);
+        core.published.lock().extend(topic_of(target).cloned());
         let faults = *core.faults.lock();
         if core.happens(faults.refuse) {
             return Err(BusError::Down);
@@ -294,8 +309,10 @@ impl Bus for FaultyBus {
             });
             return Ok(Routed::Queued);
         }
+        let parts = envelope.headers.parts.unwrap_or(1);
         let routed = core.inner.publish(target, envelope, promise).await?;
         if promise == PublishMode::Flushed {
+            core.flushed.lock().push(parts);
             let run = core.on_flush.lock().clone();
             if let Some(run) = run {
                 run().await;

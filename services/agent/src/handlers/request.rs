@@ -75,6 +75,8 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
         run.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
         let (run, own) = (Arc::new(run), cx.outliving());
         let begun = begin_at_once(&self.0, &own, &run, address.clone());
+        // The step goes first: its model is asked before this thread writes the record.
+        tokio::task::yield_now().await;
         let published = own.record_shared(agent_manager::NEXT_STEP, &run).await;
         if let Some(begun) = begun {
             let _ = begun.send(published.is_ok());

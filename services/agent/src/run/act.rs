@@ -197,6 +197,8 @@ impl StepExecution {
         }
         let next = Arc::new(next);
         let written = begin_at_once(&self.agent, &self.cx.outliving(), &next, address);
+        // The next step goes first: its model is asked before this thread writes the record.
+        tokio::task::yield_now().await;
         let texts = self.texts(&thought, &left);
         let entries = |has| self.to_store(&left, promised, has);
         let record = Next {

@@ -307,9 +307,8 @@ impl StepExecution {
         let head = self.head_of(&promised);
         let shown = self.new_of(&promised);
         let compacted = shown.iter().filter(|entry| entry.is(tg::COMPACTION));
-        for entry in compacted.chain(shown.last()) {
-            self.send_if_wanted(chunks::explain(entry)).await;
-        }
+        let end = compacted.chain(shown.last()).copied();
+        let mut end: Vec<AgentResponse> = end.map(chunks::explain).collect();
         let thought = self.reflected(Some(decision));
         let texts = self.texts(&thought, &left);
         let entries = |has| self.to_store(&left, Some(promised), has);
@@ -323,7 +322,8 @@ impl StepExecution {
             loop_window: self.window().into_records(),
             ..chunks::last(&self.id, message, rest, self.spent(&total), decision)
         };
-        self.send_if_wanted(last).await;
+        end.push(last);
+        self.send_if_wanted(end).await;
         if self.relay.is_some() {
             self.went = Some(self.answered(decision, text, &head));
         }
@@ -362,14 +362,12 @@ impl StepExecution {
             ..Left::default()
         };
         let shown = self.promised(&left);
-        if let Some(last) = shown.last() {
-            self.send_if_wanted(chunks::explain(last)).await;
-        }
         self.leave(&left).await?;
         self.earlier_steps().await;
         let total = self.total(decision.as_deref(), seen.as_ref());
         let last = chunks::failure(ending.error(), Some(self.spent(&total)));
-        self.send_if_wanted(last).await;
+        let end = shown.last().map(chunks::explain).into_iter();
+        self.send_if_wanted(end.chain([last]).collect()).await;
         let outcome = match ending.reason() {
             Reason::MaxIterations => "max-iterations",
             Reason::Cancelled => "cancelled",
@@ -413,6 +411,8 @@ impl StepExecution {
         }
         metrics::counter!("tg_agent_session_total", "outcome" => outcome).increment(1);
         metrics::histogram!("tg_agent_run_iterations").record(f64::from(self.step));
+        // An asker in this process reads the last part first: the commit takes this thread.
+        tokio::task::yield_now().await;
         let ledger = self.ledger().await?;
         let end = RunEnd {
             workspace: self.cx.workspace_key().to_string(),
@@ -428,8 +428,7 @@ impl StepExecution {
             },
             earlier_done: self.agent.leases.are_done(&self.run.run, self.step),
         };
-        let key = self.key();
-        let told = self.told_with(&[]);
+        let (key, told) = (self.key(), self.told_with(&[]));
         let finished = ledger.finish_run(&key, self.step, &end, told, clock::millis());
         finished.await?;
         // Also where nothing is kept: who waits for the end of a run that is cancelled looks there.
@@ -559,28 +558,30 @@ impl StepExecution {
     }
 
     pub(super) async fn send_unsent(&mut self) {
-        for chunk in std::mem::take(&mut self.unsent) {
-            self.send_if_wanted(chunk).await;
+        if !self.unsent.is_empty() {
+            let unsent = std::mem::take(&mut self.unsent);
+            self.send_if_wanted(unsent).await;
         }
     }
 
-    /// Sends a chunk of a run whose end is settled.
-    pub(super) async fn send_if_wanted(&mut self, chunk: AgentResponse) {
+    /// Sends chunks of a run whose end is settled, in one message where that can be.
+    pub(super) async fn send_if_wanted(&mut self, mut chunks: Vec<AgentResponse>) {
         if let Some(relay) = &self.relay {
             // The dialog ends with the parent's answer alone.
-            if !chunk.end_of_dialog {
-                let _ = relay.send(vec![chunk]).await;
+            chunks.retain(|chunk| !chunk.end_of_dialog);
+            if !chunks.is_empty() {
+                let _ = relay.send(chunks).await;
             }
             return;
         }
         if let Some(playback) = &self.playback {
-            playback.tell_last(chunk);
+            playback.tell_last(chunks);
             return;
         }
-        let written = self.tell(std::slice::from_ref(&chunk), Vec::new());
+        let written = self.tell(&chunks, Vec::new());
         if let Some(out) = &mut self.out {
             // Nobody listening changes nothing.
-            let _ = send(out, vec![chunk], written).await;
+            let _ = send(out, chunks, written).await;
         }
     }
 }

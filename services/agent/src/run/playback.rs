@@ -417,9 +417,9 @@ impl Playback {
         }
     }
 
-    /// Tells a part of a run whose end is settled.
-    pub(super) fn tell_last(&self, part: AgentResponse) {
-        self.telling.lock().parts.push(part);
+    /// Takes parts of a run whose end is settled.
+    pub(super) fn tell_last(&self, parts: Vec<AgentResponse>) {
+        self.telling.lock().parts.extend(parts);
     }
 
     /// Notes what the model said in this step.

@@ -73,14 +73,11 @@ impl StepExecution {
             Some(_) => shown.len().saturating_sub(1),
             None => 0,
         };
-        let mut last: Vec<AgentResponse> = Vec::new();
+        let mut end: Vec<AgentResponse> = Vec::new();
         if let (Some(decision), None, true) = (decision, seen, self.phase.is_react()) {
-            last.extend(chunks::actions(&self.id, self.step, decision));
+            end.extend(chunks::actions(&self.id, self.step, decision));
         }
-        last.extend(shown.iter().skip(known).map(chunks::explain));
-        for chunk in last {
-            self.send_if_wanted(chunk).await;
-        }
+        end.extend(shown.iter().skip(known).map(chunks::explain));
         let thought = self.reflected(decision);
         let unanswered = Left {
             decision,
@@ -110,7 +107,8 @@ impl StepExecution {
             let spent = self.spent(&total);
             chunks::stopped(&self.id, reason, &text, spent, window.into_records())
         };
-        self.send_if_wanted(last).await;
+        end.push(last);
+        self.send_if_wanted(end).await;
         let head = Entries::head(&shown);
         if self.relay.is_some() {
             self.went = Some(self.broken(decision, seen, &text, &head));

@@ -16,7 +16,7 @@ use crate::run::day::today;
 use crate::sessions::{Notification, SessionId, Sessions, Turn};
 use crate::store::Days;
 
-use super::world::{Say, World, question, rows, shown, triples, values};
+use super::world::{SOON, Say, World, question, rows, shown, triples, values};
 
 const ADD: &str =
     "Thought: I need to add.\nIt is easy.\nAction: calculator\nArgs: {\"expression\": \"2+2\"}\n";
@@ -230,7 +230,17 @@ async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown(place: Pla
     let whole = chained.verify(root, &Texts::Known(&texts), None);
     let whole = whole.expect("it holds").expect("there is one");
     assert_eq!((whole.entities, whole.texts), (6, 4));
-    let ends = world.ledger.ended("default", &today(), 0, 9).await.unwrap();
+    // It is noted once the asker has the last part.
+    let noted = async {
+        loop {
+            let ends = world.ledger.ended("default", &today(), 0, 9).await.unwrap();
+            if !ends.is_empty() {
+                return ends;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let ends = tokio::time::timeout(SOON, noted).await.expect("an end");
     let ends: Vec<_> = ends.iter().map(|end| (&end.run, &end.hash)).collect();
     assert_eq!(ends, [(root, &whole.head)], "the ledger has noted it");
 }

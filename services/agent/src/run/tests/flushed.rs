@@ -1,5 +1,5 @@
 //! A run is over in the ledger only when the bus has its whole answer: a process that takes the agent's place afterwards has
-//! nothing to send.
+//! nothing to send. The end is one message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const TAKES: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Whether the run of the question `q` is over.
-async fn is_over(ledger: &Ledger) -> bool {
+pub(super) async fn is_over(ledger: &Ledger) -> bool {
     let whose = Whose::User("ann".into());
     let run = ledger.of_question(&whose, "q").await.unwrap();
     run.unwrap().over
@@ -70,6 +70,8 @@ async fn flushed(
     };
     tokio::time::timeout(SOON, ended).await.unwrap();
     assert_eq!(*seen.lock(), [false]);
+    // The last entry of the trace and the last chunk are one message.
+    assert_eq!(bus.flushed(), [2]);
     let last = last.unwrap();
     assert!(last.end_of_dialog);
     last
