@@ -191,7 +191,8 @@ fn asks_to_pay(message: &ThreadMessage, thread: &str) {
         text.contains(r#"the tool pay, with {"bill":"7"}"#),
         "{text}"
     );
-    assert!(text.contains(&format!("tg confirm {run} yes")), "{text}");
+    let command = format!("tg confirm {run} yes --message-id urn:asked");
+    assert!(text.contains(&command), "{text}");
 }
 
 /// A tool that asks first does so at the console, too, before the run goes on; whoever does not stream sees it with the answer.
