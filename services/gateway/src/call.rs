@@ -117,6 +117,18 @@ impl Target {
         }
     }
 
+    /// The kind whose messages are spoken: of `thru/<interface>`, the kind of that name, where there is one.
+    pub(crate) fn spoken(&self) -> &'static str {
+        match self {
+            Self::Kind {
+                kind, interface, ..
+            } if registry::is_thru(kind) => {
+                registry::flow_kind(interface).map_or(kind.name, |kind| kind.name)
+            }
+            _ => self.name(),
+        }
+    }
+
     /// The operation, if the service has several.
     pub(crate) fn operation(&self) -> &str {
         match self {
@@ -267,5 +279,8 @@ mod tests {
             Some(RequestError::Unknown(Unknown::Kind))
         );
         assert_eq!(Target::kind("thru/agent", "f").unwrap().name(), "thru");
+        let spoken = |name| Target::kind(name, "f").unwrap().spoken();
+        assert_eq!(spoken("thru/graph-rag"), "graph-rag");
+        assert_eq!(spoken("thru/something-else"), "thru");
     }
 }

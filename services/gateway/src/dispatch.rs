@@ -179,7 +179,7 @@ impl App {
                 call.meta.address,
                 call.meta.local,
             ),
-            kind: call.target.name(),
+            kind: call.target.spoken(),
             flow: match &call.target {
                 Target::Kind { flow, .. } => flow.clone(),
                 Target::Service { .. } => String::new(),

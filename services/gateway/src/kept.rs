@@ -1,6 +1,7 @@
 //! What detached requests of other services than the agent sent: in memory, for an hour after their end, so that whoever asked
 //! joins them again, at this gateway or through another one. It is bounded for a stream, a workspace and in all. A stream that is too
-//! long loses its first parts. When all take too much, the workspace that holds the most loses the stream that ended first.
+//! long loses its first parts. When all take too much, the workspace that holds the most loses, and in it the user who holds the most:
+//! the stream that ended first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -27,6 +28,8 @@ mod shares;
 const KEPT_FOR: Duration = Duration::from_secs(3_600);
 /// Streams of one workspace that are kept at once.
 const OF_WORKSPACE: usize = 128;
+/// A user of whom no more are kept takes the place of any stream of the workspace that is over; beyond that, of an own one.
+const OF_USER: usize = OF_WORKSPACE / 8;
 /// Streams that are kept at once in all.
 const OF_ALL: usize = 1_024;
 /// Parts that are handed over at a time.
@@ -132,41 +135,62 @@ impl Streams {
         all.filter(move |(_, entry)| *entry.owner == *owner)
     }
 
-    /// The stream of a workspace that ended first, of those that take at least so many bytes.
-    fn first_ended(&self, owner: &str, least: usize) -> Option<String> {
-        let of = self.of_owner(owner);
-        let large = of.filter(|(_, entry)| entry.bytes >= least);
-        let ended = large.filter_map(|(id, entry)| Some((entry.ended?, id)));
-        ended.min().map(|(_, id)| id.clone())
+    /// Those of one user.
+    fn of_user(&self, owner: &str, user: &str) -> impl Iterator<Item = (&String, &Entry)> {
+        let all = self.of_owner(owner);
+        all.filter(move |(_, entry)| *entry.access.user == *user)
     }
 
-    /// The stream of a workspace that takes the most.
-    fn largest(&self, owner: &str) -> Option<String> {
-        let largest = self.of_owner(owner).max_by_key(|(_, entry)| entry.bytes);
-        largest.map(|(id, _)| id.clone())
+    /// What each user of a workspace holds, by what a stream counts for.
+    fn users(&self, owner: &str, counts: impl Fn(&Entry) -> usize) -> Held {
+        let mut users = Held::default();
+        for (_, entry) in self.of_owner(owner) {
+            users.more(&entry.access.user, counts(entry));
+        }
+        users
     }
 
-    /// Takes a place for one more stream of a workspace, for which another one may have to go. `false`: the workspace has too many,
-    /// none of which is over.
-    fn take_place(&mut self, owner: &Arc<str>) -> bool {
+    /// Takes a place for one more stream of a user in a workspace, for which another one may have to go. `false`: there are too many,
+    /// and none that is over is theirs.
+    fn take_place(&mut self, owner: &Arc<str>, user: &Arc<str>) -> bool {
         self.places.more(owner, 1);
         loop {
-            let gone = if self.places.of(owner) > OF_WORKSPACE {
-                self.first_ended(owner, 0)
+            let victim = if self.places.of(owner) > OF_WORKSPACE {
+                owner.clone()
             } else if self.places.all() > OF_ALL {
-                let victim = self.places.victim(owner, OF_ALL).owner;
-                let ended = self.first_ended(&victim, 0);
-                // Requests in progress do not keep other workspaces out either.
-                let first = || self.of_owner(&victim).next().map(|(id, _)| id.clone());
-                ended.or_else(|| first().filter(|_| victim != *owner))
+                self.places.victim(owner, OF_ALL).owner
             } else {
                 return true;
             };
-            let Some(gone) = gone else {
+            let Some(gone) = self.gives_place(&victim, (victim == *owner).then_some(user)) else {
                 self.places.less(owner, 1);
                 return false;
             };
             self.remove(&gone);
+        }
+    }
+
+    /// The stream of a workspace that gives its place, to `taker` where that is one of its users.
+    fn gives_place(&self, owner: &str, taker: Option<&Arc<str>>) -> Option<String> {
+        let mut users = self.users(owner, |_| 1);
+        if let Some(taker) = taker {
+            users.more(taker, 1);
+        }
+        let loser = users.user_victim(taker, 1).owner;
+        let ended = first_ended(self.of_user(owner, &loser), 0);
+        if ended.is_some() {
+            return ended;
+        }
+        match taker {
+            Some(taker) if *taker == loser => {
+                let may = users.of(taker) <= OF_USER;
+                may.then(|| first_ended(self.of_owner(owner), 0)).flatten()
+            }
+            // Requests in progress do not keep others out either.
+            _ => {
+                let first = self.of_user(owner, &loser).next();
+                first.map(|(id, _)| id.clone())
+            }
         }
     }
 
@@ -183,15 +207,20 @@ impl Streams {
                 }
                 (bytes, _) => (owner.clone(), bytes),
             };
-            if let Some(gone) = self.first_ended(&victim, 1) {
+            let user = self.entries.get(id).map(|entry| entry.access.user.clone());
+            let taker = user.filter(|_| victim == *owner);
+            let users = self.users(&victim, |entry| entry.bytes);
+            let loser = users.user_victim(taker.as_ref(), bytes);
+            if let Some(gone) = first_ended(self.of_user(&victim, &loser.owner), 1) {
                 self.remove(&gone);
                 continue;
             }
-            // A workspace that takes too much loses the beginning of the stream to which it added.
-            let in_progress = match victim == *owner {
+            // A user who takes too much loses the beginning of the stream to which it added.
+            let in_progress = match taker.is_some_and(|taker| taker == loser.owner) {
                 true => Some(id.to_owned()),
-                false => self.largest(&victim),
+                false => largest(self.of_user(&victim, &loser.owner)),
             };
+            let bytes = bytes.min(loser.excess);
             let is_cut = in_progress.is_some_and(|id| self.cut(&id, bytes));
             if !is_cut {
                 return;
@@ -243,6 +272,22 @@ impl Streams {
             owner => *entry.owner == *owner,
         })
     }
+}
+
+/// Of some streams the one that ended first, of those that take at least so many bytes.
+fn first_ended<'a>(
+    of: impl Iterator<Item = (&'a String, &'a Entry)>,
+    least: usize,
+) -> Option<String> {
+    let large = of.filter(|(_, entry)| entry.bytes >= least);
+    let ended = large.filter_map(|(id, entry)| Some((entry.ended?, id)));
+    ended.min().map(|(_, id)| id.clone())
+}
+
+/// Of some streams the one that takes the most.
+fn largest<'a>(of: impl Iterator<Item = (&'a String, &'a Entry)>) -> Option<String> {
+    let largest = of.max_by_key(|(_, entry)| entry.bytes);
+    largest.map(|(id, _)| id.clone())
 }
 
 /// Whether a text has the form of a gateway's mark.
@@ -301,7 +346,7 @@ impl Kept {
         }
     }
 
-    /// Keeps a stream from now on. `None`: its workspace has too many, none of which is over.
+    /// Keeps a stream from now on. `None`: there is no place for it.
     pub(crate) fn record(
         &self,
         id: &str,
@@ -312,7 +357,7 @@ impl Kept {
         let owner: Arc<str> = owner.as_str().into();
         let mut all = self.all.lock();
         all.forget();
-        if !all.take_place(&owner) {
+        if !all.take_place(&owner, &access.user) {
             return None;
         }
         let entry = Entry {

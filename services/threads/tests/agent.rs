@@ -157,7 +157,8 @@ async fn the_flows_agent_gets_the_roles_of_whoever_is_outside(place: Place) {
     }
 }
 
-/// What the key of whoever is outside grants, the agent uses without asking first.
+/// What the key of whoever is outside grants, the agent uses without asking first, where they asked it themselves: what a listener
+/// makes of their message spends nothing of it.
 async fn the_flows_agent_gets_what_a_key_grants(place: Place) {
     let mut world = with_boss(&place).await;
     let asked = agent(&mut world, Vec::new()).await;
@@ -171,7 +172,7 @@ async fn the_flows_agent_gets_what_a_key_grants(place: Place) {
     }
     let asked = asked.lock().clone();
     let grants: Vec<_> = asked.iter().map(|one| one.grant.join(" ")).collect();
-    assert_eq!(grants, ["pay", "", "pay", "", "pay", ""]);
+    assert_eq!(grants, ["pay", "", "pay", "", "", ""]);
 }
 
 /// Whether a message asks about the tool `pay`, on this thread, and how it is answered.
@@ -190,7 +191,8 @@ fn asks_to_pay(message: &ThreadMessage, thread: &str) {
         text.contains(r#"the tool pay, with {"bill":"7"}"#),
         "{text}"
     );
-    assert!(text.contains(&format!("tg confirm {run} yes")), "{text}");
+    let command = format!("tg confirm {run} yes --message-id urn:asked");
+    assert!(text.contains(&command), "{text}");
 }
 
 /// A tool that asks first does so at the console, too, before the run goes on; whoever does not stream sees it with the answer.

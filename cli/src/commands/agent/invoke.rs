@@ -14,6 +14,7 @@ use crate::commands::explain::entity::Entity;
 use crate::commands::explain::fetch::entity_call;
 use crate::commands::llm::usage;
 use crate::commands::retrieval::answered::{Answered, must_exist};
+use crate::fields::in_shell;
 use crate::lines::{Lines, Typed};
 use crate::output::Output;
 use crate::registry::Command;
@@ -231,6 +232,14 @@ impl InvokeAgent {
     }
 }
 
+/// The command that answers a question of a run: this one, so that a late answer is not taken for one to the next question.
+fn answered_by(run: &str, asked: &str) -> String {
+    match asked {
+        "" => format!("tg confirm {run} yes|no"),
+        asked => format!("tg confirm {run} yes|no --message-id {}", in_shell(asked)),
+    }
+}
+
 /// Has whoever is at the terminal say whether a tool may be used; elsewhere it is said how.
 async fn confirm(session: &mut Session, run: &str, chunk: &Chunk) -> Result<()> {
     let Chunk::Confirm {
@@ -243,9 +252,8 @@ async fn confirm(session: &mut Session, run: &str, chunk: &Chunk) -> Result<()> 
     };
     let asks = format!("The agent asks to use '{tool}' with {arguments}.");
     if session.out.is_json() || !std::io::stdin().is_terminal() {
-        session
-            .out
-            .talk(format!("{asks} Answer with: tg confirm {run} yes|no"));
+        let answer = answered_by(run, message);
+        session.out.talk(format!("{asks} Answer with: {answer}"));
         return Ok(());
     }
     session.out.talk(asks);
@@ -285,6 +293,13 @@ mod tests {
             json!({"question": "why?", "collection": "books", "streaming": true,
                 "group": ["a", "b"], "pattern": "react"})
         );
+    }
+
+    #[test]
+    fn the_command_that_answers_names_the_question() {
+        let command = answered_by("r1", "urn:m");
+        assert_eq!(command, "tg confirm r1 yes|no --message-id urn:m");
+        assert_eq!(answered_by("r1", ""), "tg confirm r1 yes|no");
     }
 
     #[test]

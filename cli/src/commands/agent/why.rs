@@ -239,10 +239,6 @@ fn of_run(told: &Value, model: &str, now_ms: i64) -> Vec<Value> {
         };
         return vec![line(&id, &state, &detail, &format!("tg attach {run}"))];
     }
-    let asking = standing
-        .iter()
-        .filter(|one| text(one, "waits-for") == "user");
-    let several = asking.count() > 1;
     standing
         .iter()
         .map(|one| {
@@ -257,12 +253,11 @@ fn of_run(told: &Value, model: &str, now_ms: i64) -> Vec<Value> {
                         "step {step} asks its user, {since}, whether the tool '{tool}' may be used; until {}",
                         moment(one, "until-ms")
                     ),
-                    match several {
-                        true => {
-                            let asked = in_shell(&text(one, "message_id"));
-                            format!("tg confirm {run} yes --message-id {asked}")
+                    match text(one, "message_id").as_str() {
+                        "" => format!("tg confirm {run} yes"),
+                        asked => {
+                            format!("tg confirm {run} yes --message-id {}", in_shell(asked))
                         }
-                        false => format!("tg confirm {run} yes"),
                     },
                 ),
                 "model" => (
@@ -487,8 +482,10 @@ mod tests {
     }
 
     #[test]
-    fn where_several_ask_each_is_named() {
+    fn each_question_is_named() {
         let asks = |subagent: &str, id: &str| json!({"subagent": subagent, "step": 1, "waits-for": "user", "message_id": id});
+        let one = told(json!([asks("", "a")]));
+        assert_eq!(text(&one[0], "command"), "tg confirm r yes --message-id a");
         let lines = told(json!([asks("", "a"), asks("s", "b")]));
         let commands: Vec<String> = lines.iter().map(|one| text(one, "command")).collect();
         assert_eq!(

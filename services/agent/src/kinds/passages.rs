@@ -2,7 +2,7 @@
 
 use tg_clients::embeddings::Embedded;
 use tg_clients::library::{Library, Passage};
-use tg_schemas::msg::{ChunkMatch, DocumentEmbeddingsRequest};
+use tg_schemas::msg::{ChunkMatch, DEFAULT_COLLECTION, DocumentEmbeddingsRequest};
 use tg_schemas::processors::agent_manager::DOCUMENT_EMBEDDINGS;
 use tg_schemas::{Error, ErrorCode};
 
@@ -29,12 +29,17 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
     Ok(shown(&passages).into())
 }
 
-/// The collection that is searched: the one that the model names, where the call may look into that one.
+/// The collection that is searched: the one that the model names, where the call may look into that one. What a run reads leads it to
+/// no other collection than its request named.
 fn collection<'a>(call: &'a Call<'_>, named: &'a str) -> Result<&'a str, Error> {
-    let may = |named: &str| call.collections.iter().any(|one| one == named);
+    let may = match call.collections {
+        // A request that names none comes with this one.
+        [] => call.collection == DEFAULT_COLLECTION || named == call.collection,
+        all => all.iter().any(|one| one == named),
+    };
     match named {
         "" => Ok(call.collection),
-        named if call.collections.is_empty() || may(named) => Ok(named),
+        named if may => Ok(named),
         _ => {
             let text = "index: there is no such collection";
             Err(Error::new(ErrorCode::NotFound, text))

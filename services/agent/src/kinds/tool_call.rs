@@ -19,8 +19,8 @@ pub struct Call<'a> {
     pub cx: &'a Cx,
     /// Collection to read.
     pub collection: &'a str,
-    /// The only collections that tools may look into which are given the name of one. Empty: tools over collections look into
-    /// that one, and passages may be of any.
+    /// The only collections that tools may look into which are given the name of one. Empty: they look into that one, and passages
+    /// may be of any where that is the default one.
     pub collections: &'a [String],
     /// Names the call; the same when it is made again.
     pub key: String,

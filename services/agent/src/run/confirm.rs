@@ -41,6 +41,7 @@ impl StepExecution {
         let key = self.key();
         let asking = Asking {
             workspace: self.cx.workspace_key().to_string(),
+            user: self.cx.headers.user_id.clone().unwrap_or_default(),
             id: self.id.confirmation(self.step, nth),
             until_ms: clock::millis().saturating_add(self.patience()),
         };

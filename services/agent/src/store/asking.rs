@@ -7,6 +7,8 @@ use crate::engine::confirmation::Answer;
 pub struct Asking {
     /// Workspace of the run, in the text form of its key.
     pub workspace: String,
+    /// Whose run it is; empty: nobody says.
+    pub user: String,
     /// What the question is called.
     pub id: String,
     /// Until when it may be answered.

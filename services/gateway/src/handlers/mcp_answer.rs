@@ -219,7 +219,14 @@ fn progress(part: &Body, run: Option<&str>) -> Option<String> {
         // Whoever can be asked is asked, too.
         "confirm" => {
             let run = run.unwrap_or_default();
-            Some(format!("waits for `tg confirm {run} yes`, or no: {said}"))
+            // A late answer is not taken for one to the next question.
+            let which = match text("message_id") {
+                "" => String::new(),
+                id => format!(" --message-id {id}"),
+            };
+            Some(format!(
+                "waits for `tg confirm {run} yes{which}`, or no: {said}"
+            ))
         }
         _ => None,
     }
@@ -246,7 +253,7 @@ mod tests {
     #[test]
     fn thoughts_and_tools_are_told_and_pieces_of_the_answer_are_not() {
         let of = |kind: &str, content: &str| {
-            let part = json!({"message_type": kind, "content": content});
+            let part = json!({"message_type": kind, "content": content, "message_id": "urn:m"});
             progress(part.as_object().unwrap(), Some("r"))
         };
         assert_eq!(
@@ -255,7 +262,10 @@ mod tests {
         );
         assert_eq!(of("action", "{}"), Some("action: {}".to_owned()));
         let asked = of("confirm", "{}").unwrap();
-        assert_eq!(asked, "waits for `tg confirm r yes`, or no: {}");
+        assert_eq!(
+            asked,
+            "waits for `tg confirm r yes --message-id urn:m`, or no: {}"
+        );
         assert_eq!(of("thought", " "), None);
         let long = of("observation", &"ä".repeat(STEP_BYTES)).unwrap();
         assert_eq!(long.len(), "observation: …".len() + STEP_BYTES);

@@ -1,10 +1,10 @@
 //! Workspaces share what a gateway keeps. When it is full, the workspace that holds the most makes room, and one that holds no more
-//! than its share loses nothing to another one.
+//! than its share loses nothing to another one. In that workspace the same holds between its users.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What each workspace holds of a resource, as running sums: each part that comes is held to them.
+/// What each workspace, or each user of one, holds of a resource, as running sums: each part that comes is held to them.
 #[derive(Default)]
 pub(crate) struct Held {
     all: usize,
@@ -68,6 +68,13 @@ impl Held {
             excess: held.saturating_sub(share),
         }
     }
+
+    /// The user of one workspace who makes room there when it is to hold so much less; `taker`: the one who took, if that is one of
+    /// its users.
+    pub(crate) fn user_victim(&self, taker: Option<&Arc<str>>, less: usize) -> Victim {
+        let nobody: Arc<str> = Arc::from("");
+        self.victim(taker.unwrap_or(&nobody), self.all.saturating_sub(less))
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +109,18 @@ mod tests {
         let held = held(&[("a", 60), ("b", 34), ("c", 7)]);
         let victim = held.victim(&"b".into(), 100);
         assert_eq!((&*victim.owner, victim.excess), ("b", 1));
+    }
+
+    #[test]
+    fn of_a_workspace_the_user_who_holds_the_most_makes_room() {
+        let held = held(&[("ann", 60), ("bob", 30), ("eve", 10)]);
+        let (ann, bob): (Arc<str>, Arc<str>) = ("ann".into(), "bob".into());
+        for taker in [None, Some(&bob), Some(&ann)] {
+            let victim = held.user_victim(taker, 10);
+            assert_eq!((&*victim.owner, victim.excess), ("ann", 30));
+        }
+        let victim = held.user_victim(Some(&bob), 16);
+        assert_eq!((&*victim.owner, victim.excess), ("bob", 2));
     }
 
     #[test]

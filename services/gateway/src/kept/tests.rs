@@ -19,8 +19,12 @@ fn recorder(kept: &Kept, id: &str) -> Option<Recorder> {
 }
 
 fn recorder_of(kept: &Kept, workspace: &str, id: &str) -> Option<Recorder> {
+    recorder_by(kept, ("ann", workspace), id)
+}
+
+fn recorder_by(kept: &Kept, (user, workspace): (&str, &str), id: &str) -> Option<Recorder> {
     let access = Access {
-        user: "ann".into(),
+        user: user.into(),
         workspace: WorkspaceId::new(workspace).unwrap(),
         generation: 2,
         needs: (Gate::Authenticated, Resource::workspace(workspace)),
@@ -138,6 +142,55 @@ async fn what_is_over_makes_room_and_what_is_not_stays() {
     assert!((1..=KEPT_OF_WORKSPACE).contains(&held(&kept)));
     let mut first = follower(&kept, &id(0)).unwrap();
     assert_eq!(first.more(0).await.unwrap().unwrap().0, 0);
+}
+
+#[tokio::test]
+async fn a_user_who_fills_the_places_of_a_workspace_makes_room_for_the_others_there() {
+    let kept = Kept::new();
+    let id = |number: usize| format!("{number:04}");
+    let mut all: Vec<_> = (0..OF_WORKSPACE)
+        .map(|number| recorder(&kept, &id(number)).unwrap())
+        .collect();
+    for number in 0..OF_WORKSPACE / 2 {
+        let one = recorder_by(&kept, ("bob", "w"), &format!("bob-{number:04}"));
+        all.push(one.unwrap());
+        assert!(follower(&kept, &id(number)).is_none(), "{number}");
+        assert!(follower(&kept, &id(number + 1)).is_some(), "{number}");
+    }
+    // Both have their share.
+    assert!(recorder_by(&kept, ("bob", "w"), "more").is_none());
+    assert!(recorder(&kept, "more").is_none());
+    assert_eq!(holdings(&kept)["w#2"].0, OF_WORKSPACE);
+}
+
+#[tokio::test]
+async fn where_every_user_has_one_stream_another_one_takes_the_place_of_what_ended_first() {
+    let kept = Kept::new();
+    for number in 0..OF_WORKSPACE {
+        let user = format!("u{number:04}");
+        assert!(recorder_by(&kept, (&user, "w"), &user).is_some());
+    }
+    let _recorder = recorder(&kept, "late").unwrap();
+    assert!(kept.find(("u0000", ""), "u0000").is_none());
+    assert!(kept.find(("u0001", ""), "u0001").is_some());
+}
+
+#[tokio::test]
+async fn the_user_of_a_workspace_who_holds_the_most_loses_parts_first() {
+    let kept = Kept::new();
+    let half = part(&"x".repeat(KEPT_STREAM / 2), false);
+    let mut all = Vec::new();
+    for number in 0..=KEPT_OF_WORKSPACE / (KEPT_STREAM / 2) {
+        let mut recorder = recorder(&kept, &format!("{number:04}")).unwrap();
+        recorder.add(&half);
+        all.push(recorder);
+    }
+    let mut bobs = recorder_by(&kept, ("bob", "w"), "bobs").unwrap();
+    bobs.add(&half);
+    let (_, mut bobs) = kept.find(("bob", ""), "bobs").unwrap();
+    let (first, parts) = bobs.more(0).await.unwrap().unwrap();
+    assert_eq!((first, parts.len()), (0, 1));
+    assert!(held(&kept) <= KEPT_OF_WORKSPACE);
 }
 
 /// So many workspaces fill all places, and have this share beside another one.

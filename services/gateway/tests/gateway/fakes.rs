@@ -233,12 +233,15 @@ pub fn triples() -> Arc<Played<TriplesQueryRequest, TriplesQueryResponse>> {
     })
 }
 
-/// GraphRAG: an explain frame, two chunks, the end; the query `fail` fails. Streamed, `hang` says no more after the first chunk,
-/// and `long` has seven chunks of 3 MiB.
+/// GraphRAG: an explain frame, two chunks, the end; the query `fail` fails, and so does one that names the origin of its trace.
+/// Streamed, `hang` says no more after the first chunk, and `long` has seven chunks of 3 MiB.
 pub fn graph_rag() -> Arc<Played<GraphRagQuery, GraphRagResponse>> {
     Played::new(|_, ask: GraphRagQuery| {
         if ask.query == "fail" {
             return Err(Error::typed("graph-rag-error", "no such thing"));
+        }
+        if !ask.parent_uri.is_empty() {
+            return Err(Error::typed("graph-rag-error", "a caller named an origin"));
         }
         let explain = GraphRagResponse {
             message_type: "explain".into(),

@@ -60,8 +60,13 @@ pub fn asks(thread: &str, run: &str, part: &AgentResponse) -> ThreadMessage {
     } else {
         format!("what `tg attach {run}` shows")
     };
+    // An answer that comes late is not taken for one to the next question.
+    let which = match part.message_id.as_str() {
+        "" => String::new(),
+        id => format!(" --message-id {id}"),
+    };
     let text = format!(
-        "May the agent use the tool {named}, with {shown}? Answer elsewhere: tg confirm {run} yes, or no."
+        "May the agent use the tool {named}, with {shown}? Answer elsewhere, with yes or no: tg confirm {run} yes{which}"
     );
     let payload = [
         ("message", Value::from(text)),

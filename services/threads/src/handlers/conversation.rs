@@ -336,7 +336,11 @@ impl<'a> Conversation<'a> {
         let asked_as = id.clone();
         let (pieces, outside) = (self.pieces.0.clone(), self.thread.clone());
         let (cx, patience) = (self.cx, self.threads.options.patience());
-        let grant = &self.asked.grant;
+        // What a listener asks for is not what whoever is outside granted: the agent asks them first.
+        let grant: &[String] = match is_from_outside(&delivery) {
+            true => &self.asked.grant,
+            false => &[],
+        };
         let numbered = (number, delivery.clone());
         let thread = delivery.metadata().thread_id;
         let (asking, stop) = abortable(async move {
@@ -433,6 +437,12 @@ impl Drop for Conversation<'_> {
             report(self.cx, vec![(self.cx.workspace_key(), ended)]);
         }
     }
+}
+
+/// Whether whoever is outside wrote a message, at the console or elsewhere, and no listener did.
+fn is_from_outside(delivery: &Delivery) -> bool {
+    let outside = [Name::gateway(), Name::console(), Name::console_router()];
+    outside.contains(&delivery.envelope().from)
 }
 
 async fn listener(

@@ -169,8 +169,9 @@ async fn a_run(bus: Bus) -> Result<()> {
         "{line}"
     );
     let asks = line["subject"].as_str().context("a run")?.to_owned();
+    let command = line["command"].as_str().unwrap_or_default();
     ensure!(
-        line["command"] == format!("tg confirm {asks} yes"),
+        command.starts_with(&format!("tg confirm {asks} yes --message-id urn:")),
         "{line}"
     );
     ensure!(mcp.count("pay") == 0, "used before the user was asked");

@@ -65,13 +65,16 @@ async fn world(place: &Place, call: &'static str) -> (World, Chunks) {
 
 /// The agent `librarian` asks so.
 async fn line_042_passages_are_found_and_told_to_the_model(place: Place) {
-    for (call, collection, most) in [
+    for (given, call, collection, most) in [
         (
+            "docs",
             "Action: rag_query\nArgs: {\"query\": \"Which?\"}",
             "docs",
             3,
         ),
+        // Nobody named a collection for the run.
         (
+            "default",
             "Action: rag_query\nArgs: {\"query\": \"Which?\", \"index\": \"other\", \"top_k\": 99}",
             "other",
             50,
@@ -79,7 +82,7 @@ async fn line_042_passages_are_found_and_told_to_the_model(place: Place) {
     ] {
         let (world, chunks) = world(&place.another().await, call).await;
         let asked = AgentRequest {
-            collection: "docs".into(),
+            collection: given.into(),
             group: Some(vec!["*".into()]),
             tool_names: Some(vec!["rag_query".into()]),
             top_k: 3,
@@ -105,14 +108,19 @@ async fn line_042_passages_are_found_and_told_to_the_model(place: Place) {
     }
 }
 
-/// What a document says to the model cannot lead it to a collection that the run is not given.
+/// What a document says to the model cannot lead it to a collection that the run is not given, by a list or by the one that its
+/// request names.
 async fn a_run_with_collections_searches_no_other(place: Place) {
     let call = "Action: rag_query\nArgs: {\"query\": \"Which?\", \"index\": \"other\"}";
-    for (given, may) in [("docs", false), ("other", true)] {
+    for (given, may) in [
+        (&["docs"][..], false),
+        (&["docs", "other"][..], true),
+        (&[][..], false),
+    ] {
         let (world, chunks) = world(&place.another().await, call).await;
         let asked = AgentRequest {
             collection: "docs".into(),
-            collections: vec!["docs".into(), given.into()],
+            collections: given.iter().map(|one| (*one).to_owned()).collect(),
             group: Some(vec!["*".into()]),
             tool_names: Some(vec!["rag_query".into()]),
             ..question("q", false)
@@ -121,8 +129,8 @@ async fn a_run_with_collections_searches_no_other(place: Place) {
         let seen = said.iter().find(|one| one.message_type == "observation");
         let seen = &seen.expect("an observation").content;
         let refused = seen == "Error: index: there is no such collection";
-        assert_eq!(refused, !may, "{given}: {seen}");
-        assert_eq!(chunks.asked.lock().len(), usize::from(may), "{given}");
+        assert_eq!(refused, !may, "{given:?}: {seen}");
+        assert_eq!(chunks.asked.lock().len(), usize::from(may), "{given:?}");
     }
 }
 

@@ -82,6 +82,7 @@ pub(super) async fn a_record_knows_each_call_of_a_step(ledger: Store) {
         ledger.decide(&key, step, &both(), &[], 1).await.unwrap();
         let asking = Asking {
             workspace: "ws#3".into(),
+            user: "u".into(),
             id: format!("of {step}"),
             until_ms: 90,
         };

@@ -6,6 +6,7 @@ use crate::engine::confirmation::Answer;
 fn asking(workspace: &str, id: &str, until_ms: i64) -> Asking {
     Asking {
         workspace: workspace.into(),
+        user: String::new(),
         id: id.into(),
         until_ms,
     }
@@ -20,7 +21,10 @@ async fn asks(store: &Store, who: &str, run: &str, until_ms: i64) -> Confirmatio
     let question = format!("q-{run}");
     let begun = store.begin(detached(who, &question, 1_000_000), began(run), 1);
     assert!(begun.await.unwrap().is_some());
-    let what = asking("ws#3", &format!("of {run}"), until_ms);
+    let what = Asking {
+        user: who.into(),
+        ..asking("ws#3", &format!("of {run}"), until_ms)
+    };
     ask(store, of(run), 1, what, 10).await.expect("it is asked")
 }
 
@@ -112,10 +116,16 @@ pub(super) async fn questions_of_subagents_are_answered_with_their_run(store: St
 }
 
 pub(super) async fn open_questions_of_a_workspace_are_bounded(store: Store) {
+    // Eight users have 16 each. One who has them gets no more, and leaves the others theirs.
     for number in 0..128 {
-        let run = format!("r{number}");
-        assert_eq!(asks(&store, "u", &run, 500).await.answer, None, "{number}");
+        let (who, run) = (format!("u{}", number / 16), format!("r{number}"));
+        assert_eq!(asks(&store, &who, &run, 500).await.answer, None, "{number}");
+        if number % 16 == 15 {
+            let more = asks(&store, &who, &format!("more-{number}"), 500).await;
+            assert_eq!(more.answer, Some(Answer::TooMany), "{number}");
+        }
     }
+    // Nor does anybody else: the workspace has too many.
     assert_eq!(
         asks(&store, "u", "more", 500).await.answer,
         Some(Answer::TooMany)

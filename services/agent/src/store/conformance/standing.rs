@@ -40,6 +40,7 @@ pub(super) async fn it_is_known_what_a_run_waits_for_and_since_when(store: Store
     assert_eq!(stands(&store, "r").await, std::slice::from_ref(&decided));
     let asking = Asking {
         workspace: "ws#3".into(),
+        user: "u".into(),
         id: "m".into(),
         until_ms: 900,
     };

@@ -8,6 +8,8 @@ use crate::store::{Asking, CallAt, Confirmation, Replied, Whose};
 
 /// Most questions of a workspace that are open.
 const OPEN: i64 = 128;
+/// Most of them of one user.
+const OPEN_OF_USER: i64 = OPEN / 8;
 
 fn read(row: &Row<'_>) -> Result<Confirmation, tg_storage::rusqlite::Error> {
     Ok(Confirmation {
@@ -50,9 +52,9 @@ pub(super) fn ask(
 ) -> Result<Option<Confirmation>, StorageError> {
     tx.prepare_cached(
         "INSERT OR IGNORE INTO confirmation
-           (run, step, nth, workspace, asked, until_ms, answer, created_ms)
+           (run, step, nth, workspace, asked, until_ms, answer, created_ms, user)
          SELECT ?1, ?2, ?9, ?3, ?4, ?5,
-           CASE WHEN count(*) >= ?6 THEN ?7 END, ?8
+           CASE WHEN count(*) >= ?6 OR count(*) FILTER (WHERE user = ?10 AND user <> '') >= ?11 THEN ?7 END, ?8, ?10
          FROM confirmation WHERE workspace = ?3 AND answer IS NULL AND until_ms > ?8",
     )?
     .execute(params![
@@ -64,7 +66,9 @@ pub(super) fn ask(
         OPEN,
         Answer::TooMany.number(),
         now_ms,
-        nth
+        nth,
+        asking.user,
+        OPEN_OF_USER
     ])?;
     of(tx, run, (step, nth))
 }

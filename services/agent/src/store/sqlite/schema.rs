@@ -309,4 +309,6 @@ CREATE INDEX usage_call_expires ON usage_call (settled, expires_ms) WHERE run >=
 ",
     // 1: it is reserved with what was committed before it, and nobody has said since that it is under way.
     "ALTER TABLE usage_call ADD COLUMN ahead INTEGER NOT NULL DEFAULT 0;",
+    // Whose run asks.
+    "ALTER TABLE confirmation ADD COLUMN user TEXT NOT NULL DEFAULT '';",
 ];

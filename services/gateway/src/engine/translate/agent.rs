@@ -42,7 +42,11 @@ impl Translate for Agent {
             temperature: number(body, "temperature")?,
             grace: about.grace,
             record: body.flag("record")?,
-            agent: body.text("agent")?,
+            // A client does not say for whom its usage counts: it could use up what another agent may spend.
+            agent: match about.translated {
+                true => body.text("agent")?,
+                false => String::new(),
+            },
             grant: [body.texts("grant")?, about.granted.clone()].concat(),
             ..AgentRequest::default()
         })
@@ -227,7 +231,7 @@ mod tests {
         assert_eq!(error.message, "question: is required");
         let request = question::<Agent>(
             json!({"question": "why?", "group": null, "state": null, "correlation_id": "x",
-                   "parent_session_id": "y", "expected_siblings": 3, "thread": "z", "parent_thread": "z",
+                   "parent_session_id": "y", "expected_siblings": 3, "thread": "z", "parent_thread": "z", "agent": "other",
                    "history": [{"thought": "t", "arguments": {"a": 1}}]}),
             "",
         )
@@ -237,7 +241,15 @@ mod tests {
         assert_eq!(request.history[0].arguments["a"], "1");
         assert!(request.correlation_id.is_empty() && request.parent_session_id.is_empty());
         assert!(request.thread.is_empty() && request.parent_thread.is_empty());
-        assert_eq!(request.expected_siblings, 0);
+        assert_eq!((request.expected_siblings, &*request.agent), (0, ""));
+        // The gateway's own endpoints name the agent that they were asked for.
+        let about = About {
+            translated: true,
+            ..About::default()
+        };
+        let body = json!({"question": "why?", "agent": "ann"});
+        let request = Agent::question(&Fields::new(body.as_object().unwrap()), &about).unwrap();
+        assert_eq!(request.agent, "ann");
     }
 
     #[test]

@@ -111,7 +111,19 @@ impl Translate for Generic {
     }
 }
 
-/// `thru/<kind>`: body and reply of a kind in the form of the bus, as they are.
+/// By kind, the fields that only services of the system fill in: no translator takes them from a body either. With `parent_uri`
+/// a trace would name whatever the caller likes as its origin.
+const INTERNAL: [(&str, &[&str]); 7] = [
+    ("graph-rag", &["parent_uri"]),
+    ("document-rag", &["parent_uri"]),
+    ("mcp-tool", &["caller_depth", "pictures"]),
+    ("embeddings", &["operation"]),
+    ("rows", &["export", "after"]),
+    ("graph-embeddings", &["export", "after"]),
+    ("document-embeddings", &["export", "after"]),
+];
+
+/// `thru/<kind>`: body and reply of a kind in the form of the bus, as they are, without [`INTERNAL`] fields.
 ///
 /// # Errors
 /// The body names an LLM service: with it a credential of the operator would go to whichever address the body says.
@@ -121,8 +133,11 @@ impl Translate for Raw {
     type Question = AnyRequest;
     type Answer = AnyResponse;
 
-    fn question(body: &Fields<'_>, _about: &About) -> Result<AnyRequest, Error> {
-        let body = body.whole();
+    fn question(body: &Fields<'_>, about: &About) -> Result<AnyRequest, Error> {
+        let mut body = body.whole().clone();
+        for (_, internal) in INTERNAL.iter().filter(|(kind, _)| *kind == about.kind) {
+            body.retain(|key, _| !internal.contains(&key.as_str()));
+        }
         let settings = body.get("settings");
         // A list would be read as the fields in their order.
         let names = |settings: &Value| settings.is_array() || !settings["service"].is_null();
@@ -130,7 +145,7 @@ impl Translate for Raw {
             let text = "settings.service: only an agent of the workspace can name an LLM service";
             return Err(Error::new(ErrorCode::BadRequest, text));
         }
-        Ok(AnyRequest(body.clone()))
+        Ok(AnyRequest(body))
     }
 
     fn part(part: AnyResponse, _about: &About) -> Body {
@@ -220,6 +235,27 @@ mod tests {
         ] {
             assert_eq!(json!(raw(body.clone()).unwrap()), body);
         }
+    }
+
+    #[test]
+    fn a_body_as_it_is_fills_in_no_field_of_the_system() {
+        for (kind, internal) in INTERNAL {
+            let about = About {
+                kind,
+                ..About::default()
+            };
+            let mut body = Body::from_iter([("query".to_owned(), json!("q"))]);
+            body.extend(internal.iter().map(|key| ((*key).to_owned(), json!("x"))));
+            let asked = Raw::question(&Fields::new(&body), &about).unwrap();
+            assert_eq!(json!(asked), json!({"query": "q"}), "{kind}");
+        }
+        let body = Body::from_iter([("operation".to_owned(), json!("list-tools"))]);
+        let about = About {
+            kind: "mcp-tool",
+            ..About::default()
+        };
+        let asked = Raw::question(&Fields::new(&body), &about).unwrap();
+        assert_eq!(json!(asked), json!({"operation": "list-tools"}));
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub struct About {
     pub client_ip: String,
     /// The flow, for kinds of flow services.
     pub flow: String,
-    /// The kind of flow service that was asked for.
+    /// The kind of flow service whose messages are spoken.
     pub kind: &'static str,
     /// The caller wants one whole answer: neither pieces nor what is said on the way.
     pub whole: bool,
