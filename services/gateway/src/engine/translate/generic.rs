@@ -113,17 +113,18 @@ impl Translate for Generic {
 
 /// By kind, the fields that only services of the system fill in: no translator takes them from a body either. With `parent_uri`
 /// a trace would name whatever the caller likes as its origin.
-const INTERNAL: [(&str, &[&str]); 7] = [
+const INTERNAL: [(&str, &[&str]); 8] = [
     ("graph-rag", &["parent_uri"]),
     ("document-rag", &["parent_uri"]),
     ("mcp-tool", &["caller_depth", "pictures"]),
-    ("embeddings", &["operation"]),
+    ("embeddings", &["operation", "packed"]),
     ("rows", &["export", "after"]),
-    ("graph-embeddings", &["export", "after"]),
-    ("document-embeddings", &["export", "after"]),
+    ("graph-embeddings", &["export", "after", "tell_model"]),
+    ("document-embeddings", &["export", "after", "tell_model"]),
+    ("row-embeddings", &["tell_model"]),
 ];
 
-/// `thru/<kind>`: body and reply of a kind in the form of the bus, as they are, without [`INTERNAL`] fields.
+/// `thru/<kind>`: body and reply of a kind in the form of the bus, as they are, without the fields that only services of the system fill in.
 ///
 /// # Errors
 /// The body names an LLM service: with it a credential of the operator would go to whichever address the body says.
