@@ -161,7 +161,7 @@ fn announcing(mesh: &Mesh) -> mpsc::Sender<AuditEvent> {
                     // Whoever may not declare it, or lost the bus meanwhile, publishes all the same.
                     let topics = std::slice::from_ref(&topic);
                     if let Err(fault) = with.bus().declare(topics, &[]).await {
-                        tracing::debug!(?fault, "the topic of the trail was not declared");
+                        tracing::debug!(%fault, "the topic of the trail was not declared");
                     }
                     declared = Some(connection);
                 }

@@ -289,6 +289,10 @@ const RULES: &[Rule] = &[
                 "services/sessions/src/store/sqlite/more.rs",
                 "what a workspace says of its sessions",
             ),
+            (
+                "services/sessions/src/store/sqlite/service.rs",
+                "the LLM service of an agent, by its id",
+            ),
         ],
     },
     Rule {
