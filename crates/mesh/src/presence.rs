@@ -103,6 +103,19 @@ impl PresenceView {
         names
     }
 
+    /// Whether no other live process serves the processor.
+    pub(crate) fn is_alone(&self, processor: &str) -> bool {
+        let processes = self.0.processes.lock();
+        let serves = |process: &Process| {
+            let said = process.processors.get(processor);
+            self.live(process) && said.is_some_and(|(state, _)| state == "serving")
+        };
+        let mut others = processes
+            .iter()
+            .filter(|(name, _)| name.as_str() != &*self.0.own);
+        !others.any(|(_, process)| serves(process))
+    }
+
     /// Messages of the flow in progress, by processor.
     pub fn busy(&self, workspace: &str, flow: &str) -> BTreeMap<String, u64> {
         let key = (workspace.to_owned(), flow.to_owned());

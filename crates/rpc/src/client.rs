@@ -337,6 +337,9 @@ impl RequestClient {
         if passed_on > 0 {
             Arc::make_mut(&mut envelope.headers).seq = Some(passed_on);
         }
+        let Some(envelope) = self.pass_near(question, envelope) else {
+            return Ok(Published::Sent(Ok(Routed::Queued)));
+        };
         let publish = self
             .0
             .port
@@ -355,6 +358,21 @@ impl RequestClient {
                 () = question.deadline.reached() => return Ok(Published::Interrupted),
                 () = question.cancel.cancelled() => return Ok(Published::Interrupted),
             }
+        }
+    }
+
+    /// Hands the question to the server of this process, where no other process serves. Otherwise it comes back.
+    fn pass_near(&self, question: &InFlight, envelope: Envelope) -> Option<Envelope> {
+        let port = &self.0.port;
+        let Target::Topic(topic) = &question.target else {
+            return Some(envelope);
+        };
+        let link = *port.bus().link().borrow();
+        // What a bus refuses as too long is refused here, too.
+        let fits = envelope.body.len() <= port.bus().max_body();
+        match matches!(link, Link::Up { .. }) && fits && !question.plain {
+            true => port.near().pass(topic, envelope),
+            false => Some(envelope),
         }
     }
 

@@ -1,0 +1,103 @@
+//! What a process asks itself does not pass through the broker, as long as no other process serves the same.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tg_mesh::{Ask, Bus, Cx, Host, MeshOptions, RequestHandler, Responder};
+use tg_schemas::Error;
+use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
+use tg_testkit::bus::{until, within};
+use tg_testkit::faults::FaultyBus;
+use tg_testkit::place::{Place, host_with};
+
+use crate::serving::{at, serving};
+
+const ID: &str = "near";
+/// How long a process that stops may wait for its work.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Answers with its name.
+struct Named(&'static str);
+
+#[async_trait]
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Named {
+    async fn serve(
+        &self,
+        _: Cx,
+        _: TextCompletionRequest,
+        mut out: Responder<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        out.send(TextCompletionResponse {
+            response: self.0.to_owned(),
+            end_of_stream: true,
+            ..TextCompletionResponse::default()
+        })
+        .await
+    }
+}
+
+async fn host(bus: Arc<dyn Bus>, name: &'static str) -> Host {
+    let options = MeshOptions {
+        near: true,
+        ..MeshOptions::default()
+    };
+    let host = host_with(bus, options).await;
+    host.host(serving(ID, Arc::new(Named(name)))).await.unwrap();
+    host
+}
+
+/// Who answers, and whether the bus had the question.
+async fn asked(host: &Host, bus: &FaultyBus) -> (String, bool) {
+    let topic = at(ID);
+    let published = || bus.published().iter().filter(|one| **one == topic).count();
+    let before = published();
+    let question = TextCompletionRequest::default();
+    let answer = host.ask::<_, TextCompletionResponse>(&topic, &question, Ask::default());
+    let answer = within(answer.last()).await.unwrap();
+    (answer.response, published() > before)
+}
+
+async fn a_question_of_its_own_passes_no_broker_while_a_process_serves_alone(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
+    let one = host(Arc::new(bus.clone()), "one").await;
+    until(async || asked(&one, &bus).await == ("one".to_owned(), false)).await;
+    let two = host(place.connect().await, "two").await;
+    until(async || one.presence().serving(ID).len() == 2).await;
+    // Now the broker chooses who answers.
+    let mut answered = (false, false);
+    until(async || {
+        let (name, on_the_bus) = asked(&one, &bus).await;
+        assert!(on_the_bus, "{name}");
+        answered.0 |= name == "one";
+        answered.1 |= name == "two";
+        answered == (true, true)
+    })
+    .await;
+    two.stop(PATIENCE).await;
+    until(async || asked(&one, &bus).await == ("one".to_owned(), false)).await;
+}
+
+async fn a_process_that_is_not_to_asks_by_the_broker(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
+    let host = host_with(Arc::new(bus.clone()), MeshOptions::default()).await;
+    host.host(serving(ID, Arc::new(Named("one"))))
+        .await
+        .unwrap();
+    assert_eq!(asked(&host, &bus).await, ("one".to_owned(), true));
+}
+
+mod rabbitmq {
+    use super::Place;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_question_of_its_own_passes_no_broker_while_a_process_serves_alone() {
+        let place = Place::rabbitmq().await;
+        super::a_question_of_its_own_passes_no_broker_while_a_process_serves_alone(place).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_process_that_is_not_to_asks_by_the_broker() {
+        super::a_process_that_is_not_to_asks_by_the_broker(Place::rabbitmq().await).await;
+    }
+}
