@@ -1,6 +1,6 @@
 //! Patterns of paths by which the guard tells requests apart. Which endpoint serves each is said in `routes.rs`.
 
-use tg_schemas::operations::{Operation, SendConversationMessage, SendMessage};
+use tg_schemas::operations::{ALL, Operation, SendConversationMessage, SendMessage};
 
 /// What was built into the program, and holds no data: whoever links to it may.
 pub(crate) const PAGES: [&str; 6] = [
@@ -33,6 +33,12 @@ pub(crate) fn is_of_turn(pattern: &str) -> bool {
         SendConversationMessage::META.path,
     ];
     turns.contains(&pattern)
+}
+
+/// Whether a pattern answers an operation with events, which a client may leave and join again.
+pub(crate) fn is_of_events(pattern: &str) -> bool {
+    let mut streams = ALL.iter().map(|meta| meta.stream);
+    !pattern.is_empty() && streams.any(|stream| stream == pattern)
 }
 
 /// Whether a pattern is of streams in bulk.
