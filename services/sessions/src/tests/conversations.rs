@@ -89,6 +89,7 @@ fn sent_before(world: &World) -> String {
 
 async fn a_turn_goes_on_with_the_past_of_its_own_conversation(place: Place) {
     let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
     let ann = agent(&world, "ann").await;
     let new = NewConversation {
         agent_id: ann.agent_id,
