@@ -47,6 +47,11 @@ fn parameter(place: &str, name: &str, form: Form, required: bool) -> Value {
     json!({"name": name, "in": place, "required": required, "schema": {"type": kind}})
 }
 
+/// A parameter that is described once for all routes.
+fn common(name: &str) -> Value {
+    json!({"$ref": format!("#/components/parameters/{name}")})
+}
+
 fn parameters(meta: &Meta) -> Vec<Value> {
     let of_workspace = meta.path.contains("{workspace}").then_some(WORKSPACE);
     let in_path = of_workspace.into_iter().chain(meta.path_fields());
@@ -102,6 +107,10 @@ impl Visit for Emitter {
         if !meta.stream.is_empty() {
             let mut streamed = described.clone();
             streamed["operationId"] = format!("{}-stream", meta.name).into();
+            // Its client may leave it, and join it again.
+            if let Some(parameters) = streamed["parameters"].as_array_mut() {
+                parameters.extend(["OnDisconnect", "LastEvent"].map(common));
+            }
             let events = json!({"text/event-stream": {"schema": {"type": "string"}}});
             let done = json!({"description": "What happens, as events.", "content": events});
             streamed["responses"] = json!({"200": done, "default": failed()});
