@@ -441,6 +441,17 @@ mod tests {
     }
 
     #[test]
+    fn operations_ask_models_as_they_declare_and_so_do_messages_for_listeners() {
+        for meta in operations::ALL {
+            assert_eq!(asks_models(meta.service, meta.name), meta.asks_models);
+        }
+        assert!(asks_models(THREADS, "send-message"));
+        for (service, operation) in [(THREADS, "list-listeners"), ("config", "put")] {
+            assert!(!asks_models(service, operation), "{service} {operation}");
+        }
+    }
+
+    #[test]
     fn the_services_inner_operations_are_not_reachable() {
         let iam = service("iam").unwrap();
         for inner in [
