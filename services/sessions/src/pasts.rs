@@ -1,6 +1,6 @@
 //! What was said in sessions, as their agents are sent it, kept in memory from turn to turn: a turn reads only what came since the
 //! one before. Messages are only ever added. So what was read holds as long as its last message is there, and no more messages are
-//! replaced by a summary than were then. What is not kept here is read anew.
+//! replaced by a summary than were then. What is not kept here is read anew, and so is a conversation that has a summary.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
