@@ -43,6 +43,23 @@ pub(crate) async fn login(
     outcome.await.unwrap_or_else(refused)
 }
 
+/// What the iam service answers to a name and a password: a token, or why there is none.
+pub(super) async fn sign_in(
+    app: &App,
+    username: &str,
+    password: &str,
+    meta: Meta,
+) -> Result<Body, RequestError> {
+    let fields = [
+        ("username", username),
+        ("password", password),
+        ("workspace", ""),
+        ("api_key", ""),
+    ];
+    let fields = fields.map(|(key, value)| (key.to_owned(), json!(value)));
+    ask(app, "login", Body::from_iter(fields), &stranger(), meta).await
+}
+
 /// The first key of a fresh system, for who has its one-time code, in a header or the body, or asks from a program
 /// on the same machine.
 pub(crate) async fn bootstrap(
