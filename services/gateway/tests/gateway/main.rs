@@ -19,6 +19,7 @@ mod langgraph;
 mod leaks;
 mod mcp;
 mod observe;
+mod oauth;
 mod offered;
 mod openai;
 mod operations;
