@@ -241,7 +241,7 @@ async fn form(app: &App, headers: &HeaderMap, body: HttpBody) -> Result<Given, R
 }
 
 /// The fields of a query string or a form; `None`: one occurs twice, or is not text.
-fn fields(text: &str) -> Option<Given> {
+pub(super) fn fields(text: &str) -> Option<Given> {
     let mut given = Given::new();
     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
