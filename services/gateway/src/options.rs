@@ -35,7 +35,7 @@ tg_settings::options! {
         /// Origins whose web pages may ask `/v1`, `/langgraph` and `/mcp`, such as `https://chat.example`, separated by commas. Empty:
         /// no page of another origin.
         cors_origins: String = String::new();
-        /// Origins such as `https://claude.ai`, separated by commas, to which a user who signs in for a client of `/mcp` may be sent back.
+        /// Origins such as `https://chat.example`, separated by commas, to which a user who signs in for a client of `/mcp` may be sent back.
         /// Whoever has one of them may ask users for their access. Empty: only programs on the user's own machine may.
         oauth_origins: String = String::new();
         /// Largest HTTP body, in bytes.

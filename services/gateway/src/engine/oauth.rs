@@ -243,7 +243,7 @@ mod tests {
             assert!(is_redirect(good, none), "{good}");
         }
         for bad in [
-            "https://claude.example/cb",
+            "https://web.example/cb",
             "http://localhost.evil.example/cb",
             "http://127.0.0.1:7@evil.example/cb",
             "http://127.0.0.1:70000/cb",
@@ -257,10 +257,10 @@ mod tests {
         ] {
             assert!(!is_redirect(bad, none), "{bad}");
         }
-        let named = |origin: &str| origin == "https://claude.example";
-        assert!(is_redirect("https://claude.example/cb", named));
-        assert!(!is_redirect("https://claude.example.evil/cb", named));
-        assert!(!is_redirect("https://claude.example:8/cb", named));
+        let named = |origin: &str| origin == "https://web.example";
+        assert!(is_redirect("https://web.example/cb", named));
+        assert!(!is_redirect("https://web.example.evil/cb", named));
+        assert!(!is_redirect("https://web.example:8/cb", named));
     }
 
     #[test]
