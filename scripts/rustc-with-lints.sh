@@ -23,7 +23,8 @@ aside=
 case $tests:$reads:$writes in
   yes:*/tests/*:* | *:*/examples) aside=yes ;;
   yes:crates/bus/* | yes:crates/clients/* | yes:crates/collections/* | yes:crates/mesh/* | yes:crates/rpc/*) aside=yes ;;
-  yes:crates/storage/* | yes:schemas/* | yes:services/config/* | yes:services/knowledge/*) aside=yes ;;
+  yes:crates/jwt/* | yes:crates/runs/* | yes:crates/settings/* | yes:crates/storage/* | yes:crates/telemetry/*) aside=yes ;;
+  yes:crates/templates/* | yes:crates/tls/* | yes:schemas/* | yes:services/config/* | yes:services/knowledge/*) aside=yes ;;
 esac
 for word in "$@"; do
   case $aside:$word in
