@@ -133,8 +133,8 @@ fn levels(manifest: &str) -> BTreeMap<String, String> {
     levels
 }
 
-/// Not optimised below optimised crates: a macro, and what takes longest to optimise.
-const SLOW_BELOW: &[&str] = &["async-trait", "jsonschema"];
+/// Not optimised below optimised crates: a macro gives no functions.
+const SLOW_BELOW: &[&str] = &["async-trait"];
 
 /// A package that is not optimised gives its copies of generic functions to all above it: loops of an optimised crate would call
 /// them.
