@@ -11,11 +11,11 @@ use crate::consume_sink::ConsumeSink;
 use crate::instance::At;
 use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
-use crate::near::NearConsumer;
+use crate::near::{NearConsumer, NearSink};
 use crate::processor::{Handler, Hosted, Processor};
 use crate::scope::InstanceScope;
 use crate::serve_sink::{ServeSink, response_topic};
-use tg_bus::{BusError, Consume, Consumer, Sink};
+use tg_bus::{BusError, Consume, Consumer};
 
 /// The handlers of one processor.
 pub(crate) struct Wiring {
@@ -207,7 +207,7 @@ impl Wiring {
         &self,
         mesh: &Mesh,
         topic: Topic,
-        sink: Arc<dyn Sink>,
+        sink: Arc<ServeSink>,
         consumer: Box<dyn Consumer>,
     ) -> Box<dyn Consumer> {
         let is_near =
@@ -217,7 +217,8 @@ impl Wiring {
         }
         let (presence, id) = (mesh.presence().clone(), self.id.clone());
         let alone = Box::new(move || presence.is_alone(&id));
-        let near = mesh.port().near().add(topic, sink, alone);
+        let near = Arc::new(NearSink(sink));
+        let near = mesh.port().near().add(topic, near, alone);
         Box::new(NearConsumer::new(consumer, near))
     }
 }

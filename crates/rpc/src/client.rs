@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tg_bus::bus::check_size;
 use tg_bus::pause::{ONCE_UP, doubled};
 use tg_bus::{
     BusError, Consume, Consumer, Delivery, Envelope, Link, PublishMode, Routed, Sink, Target,
@@ -369,7 +370,7 @@ impl RequestClient {
         };
         let link = *port.bus().link().borrow();
         // What a bus refuses as too long is refused here, too.
-        let fits = envelope.body.len() <= port.bus().max_body();
+        let fits = check_size(&envelope, port.bus().max_body()).is_ok();
         match matches!(link, Link::Up { .. }) && fits && !question.plain {
             true => port.near().pass(topic, envelope),
             false => Some(envelope),

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
-use tg_bus::{Delivery, Envelope, Sink};
+use tg_bus::{Envelope, Sink, Tap};
 use tg_schemas::Topic;
 
 /// Whether no other process serves the same.
@@ -13,49 +12,46 @@ pub type Alone = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// The servers, by the topic of their questions. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct NearServers(Arc<Inner>);
-
-#[derive(Default)]
-struct Inner {
-    servers: RwLock<HashMap<Topic, Vec<Server>>>,
-    next: AtomicU64,
-}
+pub struct NearServers(Arc<RwLock<HashMap<Topic, Vec<Server>>>>);
 
 struct Server {
-    id: u64,
-    sink: Arc<dyn Sink>,
+    tap: Arc<Tap>,
     alone: Alone,
 }
 
 impl NearServers {
-    /// Adds a server, until what is returned is dropped.
+    /// Adds a server, until what is returned is stopped or dropped.
     pub fn add(&self, topic: Topic, sink: Arc<dyn Sink>, alone: Alone) -> NearServer {
-        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
-        let server = Server { id, sink, alone };
-        let mut servers = self.0.servers.write();
+        let tap = Tap::new(sink);
+        let server = Server {
+            tap: tap.clone(),
+            alone,
+        };
+        let mut servers = self.0.write();
         servers.entry(topic.clone()).or_default().push(server);
         drop(servers);
         NearServer {
             of: self.clone(),
             topic,
-            id,
+            tap,
         }
     }
 
     /// Hands a question to the server of this process. It comes back where there is none, or where the broker has to choose one.
     pub(crate) fn pass(&self, topic: &Topic, question: Envelope) -> Option<Envelope> {
-        let servers = self.0.servers.read();
-        let one = match servers.get(topic).map(Vec::as_slice) {
-            Some([one]) if (one.alone)() => one,
-            _ => return Some(question),
-        };
-        // Under the lock: nothing is handed over once a server was removed. A sink never waits.
-        one.sink.deliver(Delivery {
-            envelope: question,
-            redelivered: false,
-            settle: None,
-        });
-        None
+        match self.alone(topic) {
+            Some(tap) => tap.pass(question),
+            None => Some(question),
+        }
+    }
+
+    /// The only server of a topic.
+    fn alone(&self, topic: &Topic) -> Option<Arc<Tap>> {
+        let servers = self.0.read();
+        match servers.get(topic)?.as_slice() {
+            [one] if (one.alone)() => Some(one.tap.clone()),
+            _ => None,
+        }
     }
 }
 
@@ -63,30 +59,40 @@ impl NearServers {
 pub struct NearServer {
     of: NearServers,
     topic: Topic,
-    id: u64,
+    tap: Arc<Tap>,
+}
+
+impl NearServer {
+    /// Takes no more questions: nothing is handed over once this returns.
+    pub async fn stop(&self) {
+        self.remove();
+        self.tap.shut().await;
+    }
+
+    fn remove(&self) {
+        let mut servers = self.of.0.write();
+        let Some(all) = servers.get_mut(&self.topic) else {
+            return;
+        };
+        all.retain(|one| !Arc::ptr_eq(&one.tap, &self.tap));
+        if all.is_empty() {
+            servers.remove(&self.topic);
+        }
+    }
 }
 
 impl Drop for NearServer {
     fn drop(&mut self) {
-        let mut servers = self.of.0.servers.write();
-        let Some(all) = servers.get_mut(&self.topic) else {
-            return;
-        };
-        let at = all.iter().position(|one| one.id == self.id);
-        let gone = at.map(|at| all.swap_remove(at));
-        if all.is_empty() {
-            servers.remove(&self.topic);
-        }
-        drop(servers);
-        // What ends with a sink may come back here.
-        drop(gone);
+        self.remove();
+        self.tap.close();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+    use tg_bus::Delivery;
     use tg_schemas::Class;
 
     use super::*;
@@ -100,8 +106,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_question_is_near_where_one_server_is_alone() {
+    #[tokio::test]
+    async fn a_question_is_near_where_one_server_is_alone() {
         let near = NearServers::default();
         let topic = Topic::system(Class::Request, "near");
         let sink = Arc::new(Counted::default());
@@ -122,9 +128,22 @@ mod tests {
         assert!(!passes(), "the broker gives it to both");
         drop(one);
         assert!(passes());
-        drop(other);
+        other.stop().await;
         assert!(!passes());
         assert_eq!(sink.0.load(Ordering::Relaxed), 2);
-        assert!(near.0.servers.read().is_empty());
+        assert!(near.0.read().is_empty());
+    }
+
+    /// One that its asker looked up before it stopped takes nothing any more: the question goes to the broker.
+    #[tokio::test]
+    async fn a_server_that_stops_gives_the_question_back() {
+        let near = NearServers::default();
+        let topic = Topic::system(Class::Request, "near");
+        let sink = Arc::new(Counted::default());
+        let one = near.add(topic.clone(), sink.clone(), Box::new(|| true));
+        let found = near.alone(&topic).expect("it is alone");
+        one.stop().await;
+        assert!(found.pass(Envelope::default()).is_some());
+        assert_eq!(sink.0.load(Ordering::Relaxed), 0);
     }
 }

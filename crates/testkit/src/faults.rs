@@ -63,6 +63,7 @@ struct Core {
     published: Mutex<Vec<Topic>>,
     flushed: Mutex<Vec<u32>>,
     answered: Mutex<Vec<(String, Range<u64>)>>,
+    waiting: AtomicU64,
     /// Everything on the bus that has a name and was used.
     names: Mutex<BTreeSet<String>>,
     consumers: AsyncMutex<HashMap<u64, Attached>>,
@@ -98,6 +99,7 @@ impl FaultyBus {
                 published: Mutex::default(),
                 flushed: Mutex::default(),
                 answered: Mutex::default(),
+                waiting: AtomicU64::new(0),
                 names: Mutex::default(),
                 consumers: AsyncMutex::default(),
                 next: AtomicU64::new(0),
@@ -109,6 +111,11 @@ impl FaultyBus {
     /// Changes what goes wrong from now on.
     pub fn set(&self, faults: Faults) {
         *self.core.faults.lock() = faults;
+    }
+
+    /// Each queue has so many messages more than there are, which nobody takes.
+    pub fn has_waiting(&self, messages: u64) {
+        self.core.waiting.store(messages, Ordering::Relaxed);
     }
 
     /// Runs this whenever a message is flushed: it has left, and its publisher waits.
@@ -375,7 +382,12 @@ impl Bus for FaultyBus {
 
     async fn queue_state(&self, of: &Subscription) -> Result<Option<QueueState>, BusError> {
         self.core.up()?;
-        self.core.inner.queue_state(of).await
+        let state = self.core.inner.queue_state(of).await?;
+        let waiting = self.core.waiting.load(Ordering::Relaxed);
+        Ok(state.map(|state| QueueState {
+            ready: state.ready + waiting,
+            ..state
+        }))
     }
 
     async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError> {

@@ -17,6 +17,9 @@ const ID: &str = "near";
 /// How long a process that stops may wait for its work.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A consumer that takes nothing for so long is reported.
+const IDLE: Duration = Duration::from_millis(300);
+
 /// Answers with its name.
 struct Named(&'static str);
 
@@ -78,6 +81,19 @@ async fn a_question_of_its_own_passes_no_broker_while_a_process_serves_alone(pla
     until(async || asked(&one, &bus).await == ("one".to_owned(), false)).await;
 }
 
+/// What a process asks itself does not hide that its consumer takes nothing of what others ask.
+async fn a_consumer_that_takes_nothing_is_reported_whatever_its_own_process_asks(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
+    let one = host(Arc::new(bus.clone()), "one").await;
+    bus.has_waiting(1);
+    one.watch_intake(IDLE);
+    until(async || {
+        assert_eq!(asked(&one, &bus).await, ("one".to_owned(), false));
+        one.idle_consumers() == [ID]
+    })
+    .await;
+}
+
 async fn a_process_that_is_not_to_asks_by_the_broker(place: Place) {
     let bus = FaultyBus::new(place.connect().await, 1);
     let host = host_with(Arc::new(bus.clone()), MeshOptions::default()).await;
@@ -94,6 +110,12 @@ mod rabbitmq {
     async fn a_question_of_its_own_passes_no_broker_while_a_process_serves_alone() {
         let place = Place::rabbitmq().await;
         super::a_question_of_its_own_passes_no_broker_while_a_process_serves_alone(place).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_consumer_that_takes_nothing_is_reported_whatever_its_own_process_asks() {
+        let place = Place::rabbitmq().await;
+        super::a_consumer_that_takes_nothing_is_reported_whatever_its_own_process_asks(place).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
