@@ -454,9 +454,11 @@ pub(super) fn failed_with(error: &Error) -> Object {
             FailureCode::AgentUnavailable,
             "agents cannot be asked at the moment",
         ),
-        ErrorCode::Cancelled => {
-            Failure::new(FailureCode::TurnInterrupted, "the request was cancelled")
-        }
+        // A turn of a session does not hear of it.
+        ErrorCode::Cancelled => Failure::new(
+            FailureCode::TurnInterrupted,
+            "the request was cancelled; a turn of a session continues until cancel-turn ends it",
+        ),
         ErrorCode::Interrupted => Failure::new(
             FailureCode::AgentUnavailable,
             "the answer broke off: ask again under the same X-Request-Id",

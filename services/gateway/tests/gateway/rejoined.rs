@@ -271,6 +271,42 @@ async fn a_turn_that_was_left_is_joined_until_it_is_cancelled(place: Place) {
     assert_eq!(status, 200, "{text}");
     assert!(text.starts_with("event: error\n"), "{text}");
     assert!(text.contains("turn_interrupted"), "{text}");
+    assert!(text.contains("a turn of a session continues"), "{text}");
+}
+
+async fn events_of_operations_are_joined_by_their_account_alone(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let body = json!({"message": "x"});
+    let asks = async |key: &str, user: &str, (name, value): (&str, &str)| {
+        let request = world.http.post(world.url(SESSION_STREAM)).bearer_auth(key);
+        let request = request.header("spass-user-id", user).header(name, value);
+        let response = request.json(&body).timeout(BOUND).send().await.unwrap();
+        let status = response.status().as_u16();
+        let text = response.text().await.unwrap();
+        (status, text.replace(": ping\n\n", ""))
+    };
+    let detach = ("x-on-disconnect", "detach");
+    // The last of them has the right user, and may not ask agents.
+    for (asker, others) in [
+        ("tg_reader", ["tg_admin", "tg_manager", "tg_neighbour"]),
+        ("tg_admin", ["tg_reader", "tg_manager", "tg_scoped"]),
+    ] {
+        let (status, whole) = asks(asker, "ann", detach).await;
+        assert_eq!(status, 200, "{asker}: {whole}");
+        let id = whole.lines().find_map(|line| line.strip_prefix("id: "));
+        let id = id.expect("a place");
+        let (_, rest) = whole.split_once("\n\n").expect("an event");
+        // The application vouches for the user whom it names.
+        for user in ["ann", "bob"] {
+            let joined = asks(asker, user, ("last-event-id", id)).await;
+            assert_eq!(joined, (200, rest.to_owned()), "{asker} {user}");
+        }
+        for other in others {
+            let (status, told) = asks(other, "ann", ("last-event-id", id)).await;
+            assert_eq!(status, 404, "{asker} {other}: {told}");
+            assert!(told.contains("run not found"), "{asker} {other}: {told}");
+        }
+    }
 }
 
 async fn a_stream_that_was_left_goes_on_and_is_cancelled_by_who_joins_it(place: Place) {
@@ -421,6 +457,7 @@ tg_testkit::on_both_buses!(
     events_of_operations_know_who_may_leave_them,
     events_of_operations_are_joined_behind_any_of_them,
     a_turn_that_was_left_is_joined_until_it_is_cancelled,
+    events_of_operations_are_joined_by_their_account_alone,
     a_stream_that_was_left_goes_on_and_is_cancelled_by_who_joins_it,
     what_was_cut_of_a_long_stream_is_announced,
     a_stream_is_its_askers_and_their_administrators,
