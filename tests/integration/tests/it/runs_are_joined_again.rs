@@ -296,6 +296,7 @@ async fn events_of_turns_are_joined_without_a_gap_or_repeat(bus: Bus) -> Result<
         ensure!(ids.len() > 2 && all.contains("event: done"), "{all}");
         let (run, _) = ids[0].rsplit_once(':').context("no offset")?;
         system.reaches(&json!(run)).await?;
+        let calls = system.model.count();
         for id in ids {
             let rest = asks(&system.other()).header("last-event-id", id);
             let rest = streamed(rest).await?;
@@ -303,6 +304,7 @@ async fn events_of_turns_are_joined_without_a_gap_or_repeat(bus: Bus) -> Result<
             let behind = event + all[event..].find("\n\n").context("no end")? + 2;
             ensure!(rest == all[behind..], "{path}: behind {id}: {rest}");
         }
+        ensure!(system.model.count() == calls, "{path}: asked anew");
     }
     Ok(())
 }
