@@ -29,7 +29,7 @@ pub(crate) fn is_of_turn(pattern: &str) -> bool {
     let turns = [
         SendMessage::META.path,
         SendMessage::META.stream,
-        // With events such a turn ends with its client.
+        // With events such a turn ends with its client, unless the client says `detach`.
         SendConversationMessage::META.path,
     ];
     turns.contains(&pattern)
