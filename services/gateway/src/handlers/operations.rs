@@ -457,7 +457,7 @@ pub(super) fn failed_with(error: &Error) -> Object {
         // A turn of a session does not hear of it.
         ErrorCode::Cancelled => Failure::new(
             FailureCode::TurnInterrupted,
-            "the request was cancelled; a turn of a session continues until cancel-turn ends it",
+            "the request was cancelled; a turn of a session continues unless cancel-turn ends it",
         ),
         ErrorCode::Interrupted => Failure::new(
             FailureCode::AgentUnavailable,
