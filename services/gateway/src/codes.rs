@@ -12,7 +12,8 @@ use crate::engine::oauth::Asked;
 
 /// How long a code is good.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// Most codes at a time; each is of a user who signed in within the last minute.
+/// Most codes at a time. One more takes the place of the oldest: nobody who signs in again and again keeps others out, and most
+/// codes are used within a second.
 const MOST: usize = 1_024;
 
 type Hash = [u8; 32];
@@ -41,17 +42,20 @@ fn hash(code: &str) -> Hash {
 }
 
 impl Codes {
-    /// Makes a code; `None`: there are too many.
-    pub(crate) fn put(&self, granted: Granted, now: Instant) -> Option<String> {
+    /// Makes a code.
+    pub(crate) fn put(&self, granted: Granted, now: Instant) -> String {
+        let code = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        let until = now + LIFETIME;
         let mut codes = self.0.lock();
         codes.retain(|_, kept| kept.until > now);
         if codes.len() >= MOST {
-            return None;
+            let oldest = codes.iter().min_by_key(|(_, kept)| kept.until);
+            if let Some(oldest) = oldest.map(|(hash, _)| *hash) {
+                codes.remove(&oldest);
+            }
         }
-        let code = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-        let until = now + LIFETIME;
         codes.insert(hash(&code), Kept { granted, until });
-        Some(code)
+        code
     }
 
     /// Uses a code up.
@@ -89,7 +93,7 @@ mod tests {
     fn a_code_is_good_once_and_for_a_minute() {
         let codes = Codes::default();
         let now = Instant::now();
-        let [first, late] = ["t", "u"].map(|token| codes.put(granted(token), now).unwrap());
+        let [first, late] = ["t", "u"].map(|token| codes.put(granted(token), now));
         assert_ne!(first, late);
         assert!(codes.take("another", now).is_none());
         let taken = codes.take(&first, now).map(|granted| granted.token);
@@ -99,14 +103,19 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_bounded_and_make_room_when_they_are_over() {
+    fn one_code_too_many_takes_the_place_of_the_oldest() {
         let codes = Codes::default();
         let now = Instant::now();
-        for _ in 0..MOST {
-            assert!(codes.put(granted("t"), now).is_some());
-        }
-        assert!(codes.put(granted("t"), now).is_none());
-        assert!(codes.put(granted("t"), now + LIFETIME).is_some());
+        let at = |number: usize| now + Duration::from_micros(number as u64);
+        let all: Vec<String> = (0..=MOST)
+            .map(|number| codes.put(granted("t"), at(number)))
+            .collect();
+        assert_eq!(codes.0.lock().len(), MOST);
+        assert!(codes.take(&all[0], at(MOST)).is_none());
+        assert!(codes.take(&all[1], at(MOST)).is_some());
+        assert!(codes.take(&all[MOST], at(MOST)).is_some());
+        // Those that are over make room.
+        codes.put(granted("t"), at(MOST) + LIFETIME);
         assert_eq!(codes.0.lock().len(), 1);
     }
 }

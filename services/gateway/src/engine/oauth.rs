@@ -17,6 +17,8 @@ pub(crate) type Given = BTreeMap<String, String>;
 const ADDRESSES: usize = 8;
 const BYTES: usize = 1_024;
 const NAME: usize = 64;
+/// Longest id. Those of registered clients are shorter: the above as JSON in base64.
+const ID: usize = 2_048;
 /// Lengths of a verifier (RFC 7636), and of a challenge: 32 bytes in base64.
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 const CHALLENGE: usize = 43;
@@ -62,6 +64,7 @@ impl Client {
 
     /// The client that an id describes.
     pub(crate) fn of_id(id: &str, allows: impl Fn(&str) -> bool) -> Option<Self> {
+        let id = Some(id).filter(|id| id.len() <= ID)?;
         let text = URL_SAFE_NO_PAD.decode(id).ok()?;
         let said: Self = serde_json::from_slice(&text).ok()?;
         Self::new(&said.name, said.redirects, allows)
@@ -107,9 +110,9 @@ fn is_of_this_machine(origin: &str) -> bool {
 /// Why no user is asked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The user is told: there is nobody to be sent back to.
+    /// The page shows why, as the user may not be sent back.
     Here(&'static str),
-    /// The client is told, at this address.
+    /// The user is sent back to this address, where the client reads why.
     Back(String),
 }
 
@@ -173,6 +176,17 @@ impl Asked {
         address
     }
 
+    /// The part of it that a code is compared with. What only [`Self::back`] needs may be long, and is left out.
+    pub(crate) fn kept(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            redirect: self.redirect.clone(),
+            challenge: self.challenge.clone(),
+            state: None,
+            issuer: String::new(),
+        }
+    }
+
     /// Whether a request for a token is of whoever asked: of this client, for this address, with the proof.
     pub(crate) fn is_of(&self, given: &Given) -> bool {
         let verifier = of(given, "code_verifier");
@@ -199,6 +213,8 @@ pub(crate) fn is_for(given: &Given, issuer: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const HERE: &str = "http://gate:1";
@@ -281,6 +297,22 @@ mod tests {
     }
 
     #[test]
+    fn the_id_of_the_largest_client_is_read_and_a_longer_one_is_not() {
+        // Quotation marks and letters of four bytes take most room.
+        for name in ["\"".repeat(NAME), "\u{1f980}".repeat(NAME)] {
+            let address = |port: usize| format!("http://127.0.0.1:{port}/{}", "x".repeat(100));
+            let all = (1..=ADDRESSES).map(address).collect();
+            let client = Client::new(&name, all, none).unwrap();
+            assert_eq!(client.redirects.len(), ADDRESSES);
+            let id = client.id().unwrap();
+            assert_eq!(Client::of_id(&id, none), Some(client));
+        }
+        let padded = json!({"n": "T", "r": [BACK], "more": "x".repeat(ID)}).to_string();
+        let long = URL_SAFE_NO_PAD.encode(padded);
+        assert_eq!(Client::of_id(&long, none), None);
+    }
+
+    #[test]
     fn whoever_cannot_be_sent_back_is_told_here() {
         for (name, value) in [
             ("client_id", "x"),
@@ -318,6 +350,9 @@ mod tests {
             ("code_verifier", verifier.as_str()),
         ]);
         assert!(asked.is_of(&good));
+        let kept = asked.kept();
+        assert!(kept.is_of(&good));
+        assert_eq!((kept.state, kept.issuer.as_str()), (None, ""));
         for name in ["client_id", "redirect_uri", "code_verifier"] {
             let mut wrong = good.clone();
             wrong.insert(name.to_owned(), "w".repeat(43));

@@ -128,11 +128,12 @@ pub(crate) async fn sign_in(
         Ok(both) => both,
         Err(refused) => return not_asked(&refused),
     };
-    let outcome = async {
-        let given = form(&app, &headers, body).await?;
-        auth::sign_in(&app, of(&given, "username"), of(&given, "password"), meta).await
+    let given = match form(&app, &headers, body).await {
+        Ok(given) => given,
+        Err(fault) => return unread(&fault.error()),
     };
-    let reply = match outcome.await {
+    let (name, password) = (of(&given, "username"), of(&given, "password"));
+    let reply = match auth::sign_in(&app, name, password, meta).await {
         Ok(reply) => reply,
         Err(fault) => return again(&client, &asked, &fault.error()),
     };
@@ -141,17 +142,26 @@ pub(crate) async fn sign_in(
     };
     let expires = reply.get("jwt_expires").and_then(Value::as_str);
     let granted = Granted {
-        asked: asked.clone(),
+        asked: asked.kept(),
         token: token.to_owned(),
         expires: expires.unwrap_or_default().to_owned(),
     };
-    match app.codes.put(granted, Instant::now()) {
-        Some(code) => oauth_page::back(&asked.back("code", &code)),
-        None => {
-            let text = "too many users sign in at the moment; try again in a minute";
-            again(&client, &asked, &Error::new(ErrorCode::Busy, text))
-        }
-    }
+    let code = app.codes.put(granted, Instant::now());
+    oauth_page::back(&asked.back("code", &code))
+}
+
+/// Why a form could not be read: that says nothing of the name and the password.
+fn unread(error: &Error) -> Response {
+    let status = match error.code() {
+        ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        code if code.is_transient() => status_of(code),
+        _ => StatusCode::BAD_REQUEST,
+    };
+    oauth_page::refusal(status, &error.message)
+}
+
+fn status_of(code: ErrorCode) -> StatusCode {
+    StatusCode::from_u16(code.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
 }
 
 /// A token for a code.
@@ -263,16 +273,18 @@ fn failure(reply: &Body) -> Error {
 
 /// The form once more. Which of name and password was wrong stays inside.
 fn again(client: &Client, asked: &Asked, error: &Error) -> Response {
-    let code = error.code();
-    let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    let failed = match code.is_transient() {
-        true => (status, error.message.as_str()),
-        false => (
+    if !error.code().is_transient() {
+        let failed = (
             StatusCode::UNAUTHORIZED,
             "The name or the password is wrong.",
-        ),
-    };
-    oauth_page::form(client, asked, Some(failed))
+        );
+        return oauth_page::form(client, asked, Some(failed));
+    }
+    let failed = (status_of(error.code()), error.message.as_str());
+    let mut response = oauth_page::form(client, asked, Some(failed));
+    let pause = auth::pause(&error.message);
+    response.headers_mut().insert(header::RETRY_AFTER, pause);
+    response
 }
 
 /// A refusal in the words of OAuth.

@@ -154,7 +154,10 @@ async fn a_client_signs_its_user_in(place: Place) {
     let policy = shown.headers()["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
     let text = shown.text().await.unwrap();
-    assert!(text.contains("<b>&lt;b&gt;Tool&lt;/b&gt;</b>"), "{text}");
+    assert!(
+        text.contains("<b><bdi>&lt;b&gt;Tool&lt;/b&gt;</bdi></b>"),
+        "{text}"
+    );
     assert!(text.contains("<b>http://127.0.0.1:7</b>"), "{text}");
 
     let wrong = [("username", "ada"), ("password", "shut")];
@@ -267,6 +270,29 @@ async fn a_page_of_another_origin_sends_no_form(place: Place) {
     assert_eq!(visitor.world.fakes.iam.count("login"), 0);
 }
 
+/// What is wrong with the form, or at the moment, is not what is wrong with the password.
+async fn a_form_that_is_not_read_or_comes_too_soon_is_no_wrong_password(place: Place) {
+    let visitor = Visitor::start(&place, |_| {}).await;
+    let page = visitor.page(&[]);
+    let long = "x".repeat(8_192);
+    for (fields, status) in [
+        (&[("username", "ada"), ("username", "bob")][..], 400),
+        (&[("username", "ada"), ("password", long.as_str())], 413),
+    ] {
+        let refused = answered(visitor.sends(&page, fields)).await;
+        assert_eq!(refused.status(), status);
+        let text = refused.text().await.unwrap();
+        assert!(!text.contains("is wrong"), "{text}");
+    }
+    assert_eq!(visitor.world.fakes.iam.count("login"), 0);
+    let hasty = [("username", "hasty"), ("password", "open sesame")];
+    let refused = answered(visitor.sends(&page, &hasty)).await;
+    assert_eq!(refused.status(), 429);
+    assert_eq!(refused.headers()["retry-after"], "30");
+    let text = refused.text().await.unwrap();
+    assert!(text.contains("try again in 30 seconds"), "{text}");
+}
+
 async fn where_nobody_needs_a_key_nobody_signs_in(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     for path in [
@@ -285,5 +311,6 @@ tg_testkit::on_both_buses!(
     a_code_is_for_its_client_and_address_with_the_proof,
     nobody_is_sent_to_an_address_that_is_not_registered_or_named,
     a_page_of_another_origin_sends_no_form,
+    a_form_that_is_not_read_or_comes_too_soon_is_no_wrong_password,
     where_nobody_needs_a_key_nobody_signs_in,
 );
