@@ -165,32 +165,6 @@ fn what_lies_below_an_optimised_crate_is_optimised() {
     assert!(slow.is_empty(), "not optimised:\n  {}", slow.join("\n  "));
 }
 
-/// Elsewhere the build for tests would leave them out.
-#[test]
-fn crates_with_assertions_for_debugging_have_them_compiled_in() {
-    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
-    let on = |package: &str| {
-        let header = format!("profile.dev.package.{package}]");
-        let mut tables = manifest.split("\n[");
-        tables.any(|table| table.starts_with(&header) && table.contains("debug-assertions = true"))
-    };
-    let (packages, sources) = (packages(), all());
-    let mut with = BTreeSet::new();
-    for (folder, package) in members(&packages) {
-        let below = format!("{folder}/src/");
-        let asserts = |text: &str| ["debug_assert!", "debug_assert_"].map(|one| text.contains(one));
-        let mut own = sources
-            .iter()
-            .filter(|source| source.path.starts_with(&below));
-        if own.any(|source| asserts(&source.code).contains(&true)) {
-            with.insert(package.name.as_str());
-        }
-    }
-    assert!(with.contains("tg-mesh"), "the sources were not read");
-    let off: Vec<_> = with.iter().filter(|package| !on(package)).collect();
-    assert!(off.is_empty(), "without debug-assertions = true: {off:?}");
-}
-
 #[test]
 fn every_licence_is_allowed() {
     let refused: Vec<String> = packages()
