@@ -532,6 +532,11 @@ async fn sparql(system: &System) -> Result<()> {
         (&deep, parse, "query: is nested more than 48 deep"),
         (
             "SELECT * WHERE { SERVICE <http://service.example/> { ?s ?p ?o } }",
+            parse,
+            "query: SERVICE asks another endpoint",
+        ),
+        (
+            "SELECT (<http://service.example/none>(1) AS ?x) WHERE {}",
             "sparql-evaluation-error",
             "is not supported",
         ),

@@ -428,6 +428,12 @@ async fn what_is_wrong_has_its_status(bus: Bus) -> Result<()> {
         (
             "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }",
             "*/*",
+            400,
+            "query: SERVICE asks another endpoint",
+        ),
+        (
+            "SELECT (<http://example.org/none>(1) AS ?x) {}",
+            "*/*",
             500,
             "sparql-evaluation-error",
         ),
