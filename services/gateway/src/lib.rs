@@ -67,6 +67,7 @@ mod strangers;
 mod summaries;
 mod tasks;
 mod trail;
+mod turns;
 mod wire;
 
 pub use engine::translate;
