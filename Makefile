@@ -19,7 +19,7 @@ help:
 	@echo "make console        build the page at /, which the next build puts into the binary"
 	@echo "make test           all set-up and the gate: every suite over a real broker, the official clients and a browser"
 	@echo "make soak           hours: tests of tests/soak.toml, kills, outages and outside bytes, a gigabyte through the shipped flow"
-	@echo "make check          fast, without a broker: formatting, clippy, architecture, unit tests"
+	@echo "make check          fast, without a broker: formatting, clippy, documentation, architecture, unit tests"
 	@echo "make bench          build that ships, figures against their targets"
 
 setup-build:
@@ -78,7 +78,7 @@ test: setup-test console
 		now=$$1 began=$$SECONDS
 		printf '\n== %s, after %s s\n' "$$1" "$$SECONDS"
 	}
-	stage "Formatting; lints, documentation and build in one pass"
+	stage "Formatting; lints and build in one pass"
 	cargo fmt --all --check
 	export RUSTC_WORKSPACE_WRAPPER=$$PWD/scripts/rustc-with-lints.sh
 	# Cargo remembers what clippy read of the environment, and compiles all again where it is not the same.

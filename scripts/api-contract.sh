@@ -61,7 +61,7 @@ covered() {
 fuzzed() {
   trap end EXIT
   start fuzzed
-  contract fuzzing "${API_CONTRACT_EXAMPLES:-15}" ""
+  contract fuzzing "${API_CONTRACT_EXAMPLES:-8}" ""
 }
 
 with_keys() {

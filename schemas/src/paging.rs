@@ -10,6 +10,7 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorCode};
 use crate::limits;
@@ -146,10 +147,8 @@ impl<T: Serialize> Page<T> {
     /// # Errors
     /// As [`Page::push`].
     pub fn add(&mut self, key: impl Display, entry: T) -> Result<(), Error> {
-        let mut length = Length(0);
-        // Never fails: nothing is written anywhere.
-        let _ = serde_json::to_writer(&mut length, &entry);
-        self.push(key, entry, length.0)
+        let bytes = length(&entry);
+        self.push(key, entry, bytes)
     }
 
     /// A page of what is there in the order of its keys; `show` is asked for what goes onto it.
@@ -175,6 +174,18 @@ impl<T: Serialize> Page<T> {
         }
         Ok(page)
     }
+}
+
+/// Bytes that an object takes as JSON.
+pub fn object_length(object: &Map<String, Value>) -> usize {
+    length(object)
+}
+
+fn length(of: &impl Serialize) -> usize {
+    let mut length = Length(0);
+    // Never fails: nothing is written anywhere.
+    let _ = serde_json::to_writer(&mut length, of);
+    length.0
 }
 
 /// Counts bytes.
@@ -245,6 +256,13 @@ mod tests {
         assert_eq!(second.entries, names(&["e", "f"]));
         let last = page(&names(&["a"]), 2, &second.next).unwrap();
         assert!(last.entries.is_empty() && last.next.is_empty());
+    }
+
+    #[test]
+    fn an_object_is_as_long_as_it_is_written() {
+        let object = serde_json::json!({"a": ["\"\u{1}ü\n", 1.5, null], "b": {}});
+        let map = object.as_object().unwrap();
+        assert_eq!(object_length(map), object.to_string().len());
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What a language model is to the rest of the mesh: a request in, pieces and one completion out.
 //! Holds no provider's vocabulary.
 
-use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,6 +9,7 @@ use serde_json::{Map, Value};
 use tg_mesh::telemetry::Place;
 use tg_schemas::limits::MODEL_NAME;
 use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn, ModelInfo, ModelService};
+use tg_schemas::paging::object_length;
 
 use crate::engine::tokens::{Counts, estimated, nanodollars};
 use crate::error::LlmError;
@@ -70,28 +70,6 @@ pub struct ChatRequest {
     pub place: Place,
 }
 
-/// Counts bytes that are written, and keeps none.
-#[derive(Default)]
-struct Length(usize);
-
-impl io::Write for Length {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Bytes that an object takes as JSON.
-fn written(map: &Map<String, Value>) -> usize {
-    let mut length = Length::default();
-    let done = serde_json::to_writer(&mut length, map);
-    done.map_or(0, |()| length.0)
-}
-
 /// A chat with a model, with tools that it may call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dialog {
@@ -132,14 +110,14 @@ impl ChatRequest {
     /// Characters that the model is sent.
     pub(crate) fn characters(&self) -> usize {
         let schema = match &self.format {
-            Format::Schema(schema) => written(schema),
+            Format::Schema(schema) => object_length(schema),
             Format::Text | Format::Json => 0,
         };
         let Some(dialog) = &self.dialog else {
             return self.system.chars().count() + self.prompt.chars().count() + schema;
         };
         let tool = |tool: &ChatTool| {
-            let parameters = tool.parameters.as_ref().map_or(0, written);
+            let parameters = tool.parameters.as_ref().map_or(0, object_length);
             tool.name.len() + tool.description.chars().count() + parameters
         };
         let of = |turn: &ChatTurn| {

@@ -52,7 +52,11 @@ pub(crate) const LICENCES: &[&str] = &[
 ];
 
 /// Dependencies whose name no file writes, and what they are for all the same.
-const SILENT: &[(&str, &str, &str)] = &[];
+const SILENT: &[(&str, &str, &str)] = &[
+    ("crates/tokens", "aho-corasick", BUILT_ONCE),
+    ("crates/tokens", "regex-automata", BUILT_ONCE),
+];
+const BUILT_ONCE: &str = "names features, so that the build script and the programs share packages";
 
 /// What pure crates may depend on: nothing that waits, opens or connects.
 const PURE: &[&str] = &[
@@ -106,6 +110,59 @@ fn pure_crates_stay_pure() {
             assert!(!IMPURE.contains(&name), "{folder} depends on {name}");
         }
     }
+}
+
+/// Levels of optimisation in the build for tests, by package: of `[profile.dev.package.NAME]` and of rows of `[profile.dev.package]`.
+fn levels(manifest: &str) -> BTreeMap<String, String> {
+    let mut levels = BTreeMap::new();
+    let mut table = None;
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            table = line.strip_prefix("[profile.dev.package");
+        } else if let Some(table) = table
+            && let Some((row, level)) = line.split_once("opt-level = ")
+        {
+            let name = table.trim_matches(['.', ']', '"']);
+            let name = match name.is_empty() {
+                true => row.trim_end_matches('.'),
+                false => name,
+            };
+            levels.insert(name.to_owned(), level.to_owned());
+        }
+    }
+    levels
+}
+
+/// Not optimised below optimised crates: a macro gives no functions.
+const SLOW_BELOW: &[&str] = &["async-trait"];
+
+/// A package that is not optimised gives its copies of generic functions to all above it: loops of an optimised crate would call
+/// them.
+#[test]
+fn what_lies_below_an_optimised_crate_is_optimised() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
+    let levels = levels(&manifest);
+    let level = |name: &str| levels.get(name).map(String::as_str);
+    assert_eq!(level("tg-bus"), Some("1"));
+    assert_eq!(level("async-trait"), Some("0"));
+    let packages = packages();
+    let mut slow = Vec::new();
+    for (folder, package) in members(&packages) {
+        if level(&package.name) != Some("1") {
+            continue;
+        }
+        for below in package.dependencies.iter().filter(|entry| !entry.dev) {
+            let name = below.name.as_str();
+            let optimised = match name.starts_with("tg-") {
+                true => level(name) == Some("1"),
+                false => level(name) != Some("0") || SLOW_BELOW.contains(&name),
+            };
+            if !optimised {
+                slow.push(format!("{folder}: {name}"));
+            }
+        }
+    }
+    assert!(slow.is_empty(), "not optimised:\n  {}", slow.join("\n  "));
 }
 
 #[test]
