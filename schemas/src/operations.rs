@@ -255,4 +255,11 @@ mod tests {
         assert_eq!((names.len(), routes.len()), (ALL.len(), ALL.len()));
         assert!(find(SESSIONS, "chat").is_some() && find(SESSIONS, "x").is_none());
     }
+
+    #[test]
+    fn an_operation_that_streams_its_answer_asks_models() {
+        for meta in ALL.iter().filter(|meta| !meta.stream.is_empty()) {
+            assert!(meta.asks_models, "{}", meta.name);
+        }
+    }
 }

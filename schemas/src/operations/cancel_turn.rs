@@ -41,6 +41,7 @@ impl Operation for CancelTurn {
         query: ONE_TURN,
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = CancelledTurn;

@@ -60,6 +60,7 @@ impl Operation for Chat {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: true,
         since: SINCE,
     };
     type Request = Question;

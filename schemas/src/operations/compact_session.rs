@@ -26,6 +26,7 @@ impl Operation for CompactSession {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: true,
         since: SINCE,
     };
     type Request = OneSession;

@@ -71,6 +71,7 @@ impl Operation for CreateAgent {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = NewAgent;

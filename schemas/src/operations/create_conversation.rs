@@ -45,6 +45,7 @@ impl Operation for CreateConversation {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = NewConversation;

@@ -37,6 +37,7 @@ impl Operation for CreateFromTemplate {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = FromTemplate;

@@ -95,6 +95,7 @@ impl Operation for CreateLlmService {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = NewLlmService;

@@ -53,6 +53,7 @@ impl Operation for CreateRerankingService {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = NewRerankingService;

@@ -49,6 +49,7 @@ impl Operation for CreateSession {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = NewSession;

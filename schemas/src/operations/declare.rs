@@ -118,6 +118,9 @@ pub struct Meta {
     pub class: Class,
     /// What it changes.
     pub effect: Effect,
+    /// Whether it has models asked: their tokens count against budgets, and a key that is held to models may not call it, as nobody
+    /// can say which model it will be.
+    pub asks_models: bool,
     /// The release that brought it.
     pub since: &'static str,
 }

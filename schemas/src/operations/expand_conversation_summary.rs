@@ -54,6 +54,7 @@ impl Operation for ExpandConversationSummary {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = OneConversationSummary;

@@ -53,6 +53,7 @@ impl Operation for ExpandSummary {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = OneSummary;

@@ -26,6 +26,7 @@ impl Operation for ExportSession {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = OneSession;

@@ -37,6 +37,7 @@ impl Operation for ForgetMemory {
         query: &[],
         class: Class::Request,
         effect: Effect::Confirm,
+        asks_models: false,
         since: SINCE,
     };
     type Request = OneMemory;

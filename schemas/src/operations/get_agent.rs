@@ -36,6 +36,7 @@ impl Operation for GetAgent {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = OneAgent;

@@ -25,6 +25,7 @@ impl Operation for GetConversation {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = OneConversation;

@@ -25,6 +25,7 @@ impl Operation for GetRerankingService {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = OneRerankingService;

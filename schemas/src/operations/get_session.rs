@@ -39,6 +39,7 @@ impl Operation for GetSession {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = OneSession;

@@ -40,6 +40,7 @@ impl Operation for ImportSession {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = ImportedSession;

@@ -61,6 +61,7 @@ impl Operation for ListConversationSummaries {
         query: PAGE,
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = WhichPage;

@@ -38,6 +38,7 @@ impl Operation for ListConversations {
         query: PAGE,
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = WhichPage;

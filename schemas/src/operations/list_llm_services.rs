@@ -49,6 +49,7 @@ impl Operation for ListLlmServices {
         query: PAGE,
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = WhichLlmServices;

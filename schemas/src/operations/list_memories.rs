@@ -73,6 +73,7 @@ impl Operation for ListMemories {
         query: PAGE,
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = WhichMemories;

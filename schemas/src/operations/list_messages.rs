@@ -64,6 +64,7 @@ impl Operation for ListMessages {
         query: PAGE_OF_MESSAGES,
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = WhichMessages;

@@ -35,6 +35,7 @@ impl Operation for ListNamedAgents {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = Empty;

@@ -52,6 +52,7 @@ impl Operation for ListSessions {
         query: PAGE,
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = WhichSessions;

@@ -38,6 +38,7 @@ impl Operation for ListTemplates {
         query: &[],
         class: Class::Request,
         effect: Effect::Read,
+        asks_models: false,
         since: SINCE,
     };
     type Request = Empty;

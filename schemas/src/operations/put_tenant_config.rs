@@ -25,6 +25,7 @@ impl Operation for PutTenantConfig {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = TenantChange;

@@ -57,6 +57,7 @@ impl Operation for SendConversationMessage {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: true,
         since: SINCE,
     };
     type Request = SentContent;

@@ -69,6 +69,7 @@ impl Operation for SendMessage {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: true,
         since: SINCE,
     };
     type Request = SentMessage;

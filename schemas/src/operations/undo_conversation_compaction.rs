@@ -25,6 +25,7 @@ impl Operation for UndoConversationCompaction {
         query: &[],
         class: Class::Request,
         effect: Effect::Confirm,
+        asks_models: false,
         since: SINCE,
     };
     type Request = OneConversation;

@@ -113,6 +113,7 @@ impl Operation for UpdateAgent {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = AgentChange;

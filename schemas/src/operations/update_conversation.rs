@@ -51,6 +51,7 @@ impl Operation for UpdateConversation {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = ConversationChange;

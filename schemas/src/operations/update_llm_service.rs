@@ -165,6 +165,7 @@ impl Operation for UpdateLlmService {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = LlmServiceChange;

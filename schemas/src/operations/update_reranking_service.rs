@@ -72,6 +72,7 @@ impl Operation for UpdateRerankingService {
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
+        asks_models: false,
         since: SINCE,
     };
     type Request = RerankingServiceChange;

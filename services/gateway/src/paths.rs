@@ -1,6 +1,6 @@
 //! Patterns of paths by which the guard tells requests apart. Which endpoint serves each is said in `routes.rs`.
 
-use tg_schemas::operations::{Operation, SendConversationMessage, SendMessage};
+use tg_schemas::operations::{ALL, Operation, SendConversationMessage, SendMessage};
 
 /// What was built into the program, and holds no data: whoever links to it may.
 pub(crate) const PAGES: [&str; 6] = [
@@ -29,10 +29,16 @@ pub(crate) fn is_of_turn(pattern: &str) -> bool {
     let turns = [
         SendMessage::META.path,
         SendMessage::META.stream,
-        // With events such a turn ends with its client.
+        // With events such a turn ends with its client, unless the client says `detach`.
         SendConversationMessage::META.path,
     ];
     turns.contains(&pattern)
+}
+
+/// Whether a pattern answers an operation with events, which a client may leave and join again.
+pub(crate) fn is_of_events(pattern: &str) -> bool {
+    let mut streams = ALL.iter().map(|meta| meta.stream);
+    !pattern.is_empty() && streams.any(|stream| stream == pattern)
 }
 
 /// Whether a pattern is of streams in bulk.

@@ -1,6 +1,6 @@
 //! What was said in sessions, as their agents are sent it, kept in memory from turn to turn: a turn reads only what came since the
 //! one before. Messages are only ever added. So what was read holds as long as its last message is there, and no more messages are
-//! replaced by a summary than were then. What is not kept here is read anew.
+//! replaced by a summary than were then. What is not kept here is read anew, and so is a conversation that has a summary.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(crate) struct Past {
 }
 
 /// Bytes of what the agent reads of a message. Of a call of a tool that is not its text, which is empty.
-fn size(said: &Said) -> usize {
+pub(crate) fn size(said: &Said) -> usize {
     said.who.len() + said.text.len()
 }
 
@@ -87,8 +87,8 @@ impl Pasts {
         self.0.invalidate(&key).await;
     }
 
-    /// Drops what was said in a workspace that is purged.
-    async fn forget_all(&self, workspace: &WorkspaceKey) {
+    /// Drops what was said in all sessions of a workspace.
+    pub(crate) async fn forget_all(&self, workspace: &WorkspaceKey) {
         let keys = self.0.iter().map(|(key, _)| key);
         let keys: Vec<Arc<Key>> = keys.filter(|key| key.0 == *workspace).collect();
         for key in keys {

@@ -11,6 +11,7 @@ use tg_schemas::operations::{
 };
 
 use super::OPENAPI;
+use crate::paths::is_of_turn;
 
 /// What the generated sections stand between, by what they hold.
 const BEGIN: &str = "  # Generated from schemas/src/operations, ";
@@ -45,6 +46,25 @@ fn parameter(place: &str, name: &str, form: Form, required: bool) -> Value {
         Form::Flag => "boolean",
     };
     json!({"name": name, "in": place, "required": required, "schema": {"type": kind}})
+}
+
+/// What a client says of a stream of events that it may leave, and by which it joins the stream again.
+fn of_stream(meta: &Meta) -> [Value; 2] {
+    let words: &[&str] = match is_of_turn(meta.stream) {
+        // The turn continues in any case.
+        true => &["detach"],
+        false => &["cancel", "detach"],
+    };
+    [
+        json!({
+            "name": "X-On-Disconnect",
+            "in": "header",
+            "required": false,
+            "description": "With `detach` the events have an id, and the stream can be joined again.",
+            "schema": {"type": "string", "enum": words},
+        }),
+        json!({"$ref": "#/components/parameters/LastEvent"}),
+    ]
 }
 
 fn parameters(meta: &Meta) -> Vec<Value> {
@@ -102,6 +122,9 @@ impl Visit for Emitter {
         if !meta.stream.is_empty() {
             let mut streamed = described.clone();
             streamed["operationId"] = format!("{}-stream", meta.name).into();
+            if let Some(parameters) = streamed["parameters"].as_array_mut() {
+                parameters.extend(of_stream(&meta));
+            }
             let events = json!({"text/event-stream": {"schema": {"type": "string"}}});
             let done = json!({"description": "What happens, as events.", "content": events});
             streamed["responses"] = json!({"200": done, "default": failed()});

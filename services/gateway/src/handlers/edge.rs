@@ -97,9 +97,14 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
 /// Refuses a header that the endpoint would pass by, where a client relies on it: `X-On-Disconnect`.
 pub(crate) async fn check_leave(request: Request, next: Next) -> Response {
     let (path, headers) = (request.uri().path(), request.headers());
-    let checked = match request.method() == Method::POST && is_of_turn(&request) {
-        true => read::must_not_say(headers, "the turn goes on when its client has left"),
-        false => surface::must_not_detach(path, headers),
+    let asked = pattern(&request).filter(|_| request.method() == Method::POST);
+    let goes_on = asked.is_some_and(paths::is_of_turn);
+    let checked = if asked.is_some_and(paths::is_of_events) {
+        read::may_detach(headers, goes_on)
+    } else if goes_on {
+        read::must_not_say(headers, "the turn goes on when its client has left")
+    } else {
+        surface::must_not_detach(path, headers)
     };
     match checked {
         Ok(()) => next.run(request).await,
@@ -136,11 +141,6 @@ fn is_upgrade(request: &Request) -> bool {
 /// Whether it asks for what was built into the program, to which anybody may link.
 fn is_of_page(request: &Request) -> bool {
     pattern(request).is_some_and(paths::is_of_page)
-}
-
-/// Whether it sends a message whose turn goes on without its client.
-fn is_of_turn(request: &Request) -> bool {
-    pattern(request).is_some_and(paths::is_of_turn)
 }
 
 fn pattern(request: &Request) -> Option<&str> {

@@ -22,14 +22,17 @@ use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
 use super::shape::{Shape, object_of};
-use super::{read, sse};
+use super::{read, runs, sse};
 use crate::ask::Part;
+use crate::auth::Identity;
 use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::compat::errors::CompatError;
 use crate::engine::event;
 use crate::engine::translate::Body;
+use crate::engine::translate::agent::GAP;
 use crate::error::{RequestError, json_response, json_written};
-use crate::running::Running;
+use crate::rejoin;
+use crate::running::{Place, Running};
 use crate::sending::Outlet;
 use crate::state::{App, Shared};
 
@@ -143,9 +146,11 @@ async fn answer(
 struct Asked {
     running: Running,
     outlet: Outlet,
+    /// The client has the beginning of it.
+    joins: bool,
 }
 
-/// Asks, and answers with events. What goes wrong before the first one is answered as everywhere.
+/// Asks, or joins a stream again, and answers with events. What goes wrong before the first one is answered as everywhere.
 async fn streamed(
     shape: Shape,
     app: &App,
@@ -156,8 +161,13 @@ async fn streamed(
     let Asked {
         mut running,
         outlet,
+        joins,
     } = asked(shape, app, meta, headers, given, true).await?;
-    let first = running.next().await;
+    let first = match joins {
+        // The next part may be long in coming, and a failure ends a stream that has begun.
+        true => None,
+        false => running.next().await,
+    };
     match first {
         Some(Part::Body {
             body, failed: true, ..
@@ -176,11 +186,15 @@ async fn streamed(
                 None => running.next().await?,
             };
             let last = !matches!(part, Part::Body { last: false, .. });
+            if joins && says_nothing(&part) {
+                return None;
+            }
             let (name, data) = named(part);
             if last {
                 *at_end.lock() = headers_of(shape, &data).unwrap_or_default();
             }
-            let event = outlet.hold(event(&name, &data)).await;
+            let written = event(&name, &data, running.place());
+            let event = outlet.hold(written).await;
             Some((event, (!last).then_some((None, running, outlet))))
         }
     });
@@ -189,8 +203,19 @@ async fn streamed(
     Ok(sse::kept_alive_until(events, heartbeat, TRAILERS, trailers))
 }
 
-fn event(name: &str, data: &Object) -> Bytes {
-    event::event(&["event: ", name, "\n"], data)
+/// An event, with the place by which it is joined again where its stream is kept.
+fn event(name: &str, data: &Object, place: Option<Place<'_>>) -> Bytes {
+    let Some(Place { run, offset }) = place else {
+        return event::event(&["event: ", name, "\n"], data);
+    };
+    let offset = offset.to_string();
+    let before = ["id: ", run, ":", offset.as_str(), "\nevent: ", name, "\n"];
+    event::event(&before, data)
+}
+
+/// Whether a part only ends a stream of which its client has everything.
+fn says_nothing(part: &Part) -> bool {
+    matches!(part, Part::Body { body, last: true, .. } if body.is_empty())
 }
 
 /// The name and the data of the event that a part is.
@@ -205,6 +230,9 @@ fn named(part: Part) -> (String, Object) {
         ),
         Part::Body { body, .. } => {
             let mut body = body.into_tree();
+            if let Some(Value::Object(gap)) = body.remove(GAP) {
+                return (GAP.to_owned(), gap);
+            }
             let name = body.get("event").and_then(Value::as_str);
             let name = name.unwrap_or("done").to_owned();
             match body.remove("data").or_else(|| body.remove("result")) {
@@ -225,7 +253,7 @@ fn headers_of(shape: Shape, reply: &Object) -> Result<HeaderMap, String> {
     Ok(headers.collect())
 }
 
-/// Reads the request and asks.
+/// Reads the request, and asks or joins.
 async fn asked(
     shape: Shape,
     app: &App,
@@ -244,39 +272,70 @@ async fn asked(
             (body, Some(question))
         }
     };
-    shape.beside(&mut body, headers, given.query.as_deref())?;
     let mut path = given.path;
     let in_path = path.remove(WORKSPACE);
-    for (field, text) in path {
-        body.insert(field, text.into());
-    }
-    // What does not fit is refused here, so that the field is named whoever serves the operation.
-    (shape.fits)(&body).map_err(shape.unreadable)?;
-    body.insert("operation".to_owned(), shape.meta.name.into());
-    body.remove("streaming");
-    if streaming {
-        body.insert("streaming".to_owned(), true.into());
-    }
-    let target = Target::service(shape.meta.service, &body);
-    let call = Call {
-        target: target.map_err(|error| refused(&error))?,
-        body,
-        workspace: match in_path {
-            Some(named) => Some(named),
-            None => workspace(headers)?,
-        },
-        timeout: read::timeout(headers).map_err(|error| refused(&error))?,
-        leave: Leave::Cancel,
-        whole: !streaming,
-        meta,
+    let resumed = match streaming {
+        true => read::last_event(headers).map_err(|error| refused(&error))?,
+        false => None,
     };
-    let running = app.start(&identity, call, CancellationToken::new()).await;
+    let joins = resumed.is_some();
+    let running = match resumed {
+        Some(request) => joined(app, &identity, request, meta).await,
+        None => {
+            shape.beside(&mut body, headers, given.query.as_deref())?;
+            for (field, text) in path {
+                body.insert(field, text.into());
+            }
+            // What does not fit is refused here, so that the field is named whoever serves the operation.
+            (shape.fits)(&body).map_err(shape.unreadable)?;
+            body.insert("operation".to_owned(), shape.meta.name.into());
+            body.remove("streaming");
+            if streaming {
+                body.insert("streaming".to_owned(), true.into());
+            }
+            let target = Target::service(shape.meta.service, &body);
+            let call = Call {
+                target: target.map_err(|error| refused(&error))?,
+                body,
+                workspace: match in_path {
+                    Some(named) => Some(named),
+                    None => workspace(headers)?,
+                },
+                timeout: read::timeout(headers).map_err(|error| refused(&error))?,
+                leave: match streaming {
+                    true => read::leave(headers).map_err(|error| refused(&error))?,
+                    false => Leave::Cancel,
+                },
+                whole: !streaming,
+                meta,
+            };
+            app.start(&identity, call, CancellationToken::new()).await
+        }
+    };
     let mut running = running.map_err(|error| refused(&error))?;
     if let Some(question) = question {
         running = running.holding(question);
     }
     let outlet = app.sending.outlet(&identity);
-    Ok(Asked { running, outlet })
+    Ok(Asked {
+        running,
+        outlet,
+        joins,
+    })
+}
+
+/// Joins a stream that a gateway keeps. Runs of the agent have events of another form.
+async fn joined(
+    app: &App,
+    identity: &Identity,
+    request: Body,
+    meta: Meta,
+) -> Result<Running, RequestError> {
+    let run = request.get("run").and_then(Value::as_str);
+    if !run.is_some_and(|run| app.kept.knows(run)) {
+        return Err(rejoin::unknown().into());
+    }
+    runs::join(app, identity, request, None, meta).await
 }
 
 /// Reads the request, asks, and writes the reply.
@@ -290,6 +349,7 @@ async fn done(
     let Asked {
         mut running,
         outlet,
+        ..
     } = asked(shape, app, meta, headers, given, false).await?;
     let result = loop {
         match running.next().await {
@@ -394,6 +454,11 @@ pub(super) fn failed_with(error: &Error) -> Object {
             FailureCode::AgentUnavailable,
             "agents cannot be asked at the moment",
         ),
+        // A turn of a session does not hear of it.
+        ErrorCode::Cancelled => Failure::new(
+            FailureCode::TurnInterrupted,
+            "the request was cancelled; a turn of a session continues unless cancel-turn ends it",
+        ),
         ErrorCode::Interrupted => Failure::new(
             FailureCode::AgentUnavailable,
             "the answer broke off: ask again under the same X-Request-Id",
@@ -486,113 +551,4 @@ fn written(failure: &Object, location: Option<String>, error: &Value) -> Respons
 }
 
 #[cfg(test)]
-mod tests {
-    use tg_schemas::operations::{ListMessages, SendMessage};
-
-    use super::*;
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        let pairs = pairs.iter().map(|(name, value)| {
-            let name = HeaderName::from_static(name);
-            (name, HeaderValue::from_static(value))
-        });
-        pairs.collect()
-    }
-
-    fn code(failure: &Object) -> &str {
-        failure["code"].as_str().unwrap()
-    }
-
-    #[test]
-    fn the_user_is_the_one_of_the_header_and_not_of_the_body() {
-        let mut body = Body::new();
-        body.insert("user_id".to_owned(), "eve".into());
-        let given = headers(&[("spass-user-id", " ann "), ("spass-caller-depth", "2")]);
-        let shape = Shape::of::<SendMessage>();
-        shape.beside(&mut body, &given, None).unwrap();
-        assert_eq!(body["user_id"], "ann");
-        assert_eq!(body["caller_depth"], 2);
-        shape.beside(&mut body, &HeaderMap::new(), None).unwrap();
-        assert!(!body.contains_key("user_id"));
-    }
-
-    /// 35: the header of the depth.
-    #[test]
-    fn line_035_a_depth_that_is_not_a_number_is_refused() {
-        let given = headers(&[("spass-caller-depth", "x")]);
-        let shape = Shape::of::<SendMessage>();
-        let refused = shape.beside(&mut Body::new(), &given, None);
-        assert_eq!(code(&refused.unwrap_err()), "invalid_header");
-    }
-
-    #[test]
-    fn a_query_is_read_in_the_form_of_its_fields() {
-        let mut body = Body::new();
-        let query = Some("limit=3&cursor=a%20b&live=true&other=1");
-        let shape = Shape::of::<ListMessages>();
-        shape.beside(&mut body, &HeaderMap::new(), query).unwrap();
-        let expected = json!({"limit": 3, "cursor": "a b", "live": true});
-        assert_eq!(Value::Object(body), expected);
-        let wrong = Some("limit=x");
-        let refused = shape.beside(&mut Body::new(), &HeaderMap::new(), wrong);
-        assert_eq!(code(&refused.unwrap_err()), "validation_error");
-    }
-
-    /// 23: where an archived session continues.
-    #[test]
-    fn line_023_an_archived_session_names_the_place_of_its_successor() {
-        let path = [("name", "a"), ("session_id", "1")];
-        let path = path.map(|(name, text)| (name.to_owned(), text.to_owned()));
-        let failure = Failure::new(FailureCode::SessionArchived, "m").continued_in("2");
-        let failure = object_of(&failure);
-        let place = continues_at(
-            &SendMessage::META,
-            SendMessage::META.path,
-            path.into(),
-            &failure,
-        );
-        assert_eq!(place.as_deref(), Some("/a1/agents/a/sessions/2/messages"));
-        let response = told(&failure, place, ("request_id", "r"));
-        assert_eq!(response.status(), StatusCode::PERMANENT_REDIRECT);
-        assert!(response.headers().contains_key(header::LOCATION));
-    }
-
-    #[test]
-    fn a_part_is_an_event_of_its_own_name() {
-        let body = |value: Value| value.as_object().cloned().unwrap();
-        let part = |value, last, failed| Part::Body {
-            body: body(value).into(),
-            last,
-            failed,
-        };
-        let told = |part: Part| {
-            let (name, data) = named(part);
-            event(&name, &data)
-        };
-        let token = json!({"event": "token", "data": {"delta": "a\nb"}});
-        let token = told(part(token, false, false));
-        assert_eq!(&token[..], b"event: token\ndata: {\"delta\":\"a\\nb\"}\n\n");
-        let failed = part(
-            json!({"error": {"type": "upstream_error", "message": "m"}}),
-            true,
-            true,
-        );
-        let told = String::from_utf8(told(failed).to_vec()).unwrap();
-        assert!(told.starts_with("event: error\n") && told.contains("upstream_error"));
-    }
-
-    #[test]
-    fn an_error_of_the_mesh_says_nothing_of_what_is_inside() {
-        let error = Error::new(ErrorCode::Storage, "at /var/lib/x");
-        let failure = failed_with(&error);
-        assert_eq!(code(&failure), "internal_error");
-        assert_eq!(failure["message"], "an internal error");
-        let broken = failed_with(&Error::new(ErrorCode::Interrupted, "by a kill"));
-        assert_eq!(code(&broken), "agent_unavailable");
-        assert_eq!(code(&refused(&RequestError::AuthFailure)), "unauthorized");
-        assert_eq!(
-            told(&failure, None, ("request_id", "r")).status(),
-            StatusCode::INTERNAL_SERVER_ERROR
-        );
-    }
-}
+mod tests;

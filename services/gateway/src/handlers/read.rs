@@ -285,6 +285,22 @@ pub(super) fn must_not_detach(headers: &HeaderMap) -> Result<(), RequestError> {
     }
 }
 
+/// Refuses words that the events of an operation do not know: `grace`, and `cancel` where the turn goes on anyway.
+pub(super) fn may_detach(headers: &HeaderMap, goes_on: bool) -> Result<(), RequestError> {
+    let words = match goes_on {
+        true => "detach",
+        false => "cancel or detach",
+    };
+    match leave(headers)? {
+        Leave::Detach => Ok(()),
+        Leave::Cancel if !goes_on || !headers.contains_key(ON_DISCONNECT) => Ok(()),
+        Leave::Cancel | Leave::Grace(_) => {
+            let why = format!("must be {words} at this endpoint, or left out");
+            Err(fault(ON_DISCONNECT, &why).into())
+        }
+    }
+}
+
 /// The same as a text.
 pub(super) fn on_disconnect(field: &str, text: &str) -> Result<Leave, RequestError> {
     let grace = text.strip_prefix("grace=").map(str::parse);
@@ -324,6 +340,8 @@ pub(super) fn workspace(body: &Body) -> Result<Option<String>, RequestError> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderName;
+
     use super::*;
 
     #[test]
@@ -425,6 +443,26 @@ mod tests {
             headers.append("x-detach", HeaderValue::from_static(word));
         }
         assert!(leave(&headers).is_err() && must_not_say(&headers, "why").is_err());
+    }
+
+    #[test]
+    fn events_of_an_operation_may_be_left() {
+        let may = |word: &'static str, goes_on| {
+            let value = HeaderValue::from_static(word);
+            let headers = HeaderMap::from_iter([(HeaderName::from_static(ON_DISCONNECT), value)]);
+            may_detach(&headers, goes_on).is_ok()
+        };
+        for (word, ends, stays) in [
+            ("detach", true, true),
+            ("cancel", true, false),
+            ("grace=9", false, false),
+            ("finish", false, false),
+        ] {
+            assert_eq!((may(word, false), may(word, true)), (ends, stays), "{word}");
+        }
+        for goes_on in [false, true] {
+            assert_eq!(may_detach(&HeaderMap::new(), goes_on), Ok(()));
+        }
     }
 
     #[test]

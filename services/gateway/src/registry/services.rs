@@ -74,16 +74,12 @@ pub(crate) fn is_for_all(service: &str, operation: &str) -> bool {
     service == "traces" && matches!(operation, "rotate-signing-key" | "revoke-signing-key")
 }
 
-/// Whether an operation of a service has an agent ask models, as a listener may: a key that is held to models may not call it, as
-/// nobody can say which model it will be.
+/// Whether an operation of a service has models asked: it declares that itself. A message for a listener does, as a listener may ask
+/// the agent.
 pub(crate) fn asks_models(service: &str, operation: &str) -> bool {
-    match service {
-        SESSIONS => matches!(
-            operation,
-            "chat" | "send-message" | "send-conversation-message" | "compact-session"
-        ),
-        THREADS => operation == "send-message",
-        _ => false,
+    match operations::find(service, operation) {
+        Some(meta) => meta.asks_models,
+        None => service == THREADS && operation == "send-message",
     }
 }
 
@@ -441,6 +437,17 @@ mod tests {
             names.sort();
             names.dedup();
             assert_eq!(names.len(), all, "{}", service.name);
+        }
+    }
+
+    #[test]
+    fn operations_ask_models_as_they_declare_and_so_do_messages_for_listeners() {
+        for meta in operations::ALL {
+            assert_eq!(asks_models(meta.service, meta.name), meta.asks_models);
+        }
+        assert!(asks_models(THREADS, "send-message"));
+        for (service, operation) in [(THREADS, "list-listeners"), ("config", "put")] {
+            assert!(!asks_models(service, operation), "{service} {operation}");
         }
     }
 

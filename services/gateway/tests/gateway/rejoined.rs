@@ -114,6 +114,9 @@ async fn what_listeners_say_is_joined_again(place: Place) {
 
 const SESSION: &str = "/a1/agents/ann/sessions/s/messages";
 const SESSION_STREAM: &str = "/a1/agents/ann/sessions/s/messages/stream";
+/// Its turn does not end.
+const HANGING_STREAM: &str = "/a1/agents/ann/sessions/slow/messages/stream";
+const CHAT_STREAM: &str = "/a1/agents/ann/chat/stream";
 const CONVERSATION: &str = "/api/v1/workspaces/default/agents/a/conversations/c/messages";
 const CONVERSATION_STREAM: &str =
     "/api/v1/workspaces/default/agents/a/conversations/c/messages/stream";
@@ -137,9 +140,7 @@ async fn endpoints_that_do_not_read_the_header_refuse_it(place: Place) {
         ),
         ("/a1/agents/ann/chat", json!({"message": "x"})),
         (SESSION, json!({"message": "x"})),
-        (SESSION_STREAM, json!({"message": "x"})),
         (CONVERSATION, json!({"content": "x"})),
-        (CONVERSATION_STREAM, json!({"content": "x"})),
         ("/langgraph/assistants/search", json!({})),
         (
             "/mcp",
@@ -159,7 +160,7 @@ async fn endpoints_that_do_not_read_the_header_refuse_it(place: Place) {
         for header in [("x-on-disconnect", "cancel"), ("x-detach", "false")] {
             let (status, told) = asked(path, &body, header).await;
             // The runs of LangGraph have a field for it, and these turns go on: the header would not be honoured.
-            let turns = [SESSION, SESSION_STREAM, CONVERSATION].contains(&path);
+            let turns = [SESSION, CONVERSATION].contains(&path);
             let decides_nothing = turns || path.starts_with("/langgraph");
             let is_refused = decides_nothing && header.0 == "x-on-disconnect";
             assert_eq!(status == 400, is_refused, "{path} {header:?}: {told}");
@@ -169,6 +170,141 @@ async fn endpoints_that_do_not_read_the_header_refuse_it(place: Place) {
             );
             let named = "x-on-disconnect: must be left out";
             assert!(!is_refused || told.contains(named), "{path}: {told}");
+        }
+    }
+}
+
+/// Where operations are answered with events, what they are asked, and whether the turn goes on whatever the header says.
+fn streams_of_operations() -> Vec<(&'static str, Value, bool)> {
+    vec![
+        (CHAT_STREAM, json!({"message": "x"}), false),
+        (SESSION_STREAM, json!({"message": "x"}), true),
+        (CONVERSATION_STREAM, json!({"content": "x"}), false),
+    ]
+}
+
+/// Asks with a header. The status, and the body without signs of life.
+async fn posted(
+    world: &World,
+    (path, body): (&str, &Value),
+    (name, value): (&str, &str),
+) -> (u16, String) {
+    let request = world.http.post(world.url(path)).header(name, value);
+    let response = request.json(body).timeout(BOUND).send().await.unwrap();
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    (status, text.replace(": ping\n\n", ""))
+}
+
+async fn events_of_operations_know_who_may_leave_them(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    for (path, body, goes_on) in streams_of_operations() {
+        for (header, is_taken) in [
+            (("x-on-disconnect", "detach"), true),
+            (("x-detach", "true"), true),
+            (("x-detach", "false"), true),
+            (("x-on-disconnect", "cancel"), !goes_on),
+            (("x-on-disconnect", "grace=9"), false),
+        ] {
+            let (status, told) = posted(&world, (path, &body), header).await;
+            let expected = if is_taken { 200 } else { 400 };
+            assert_eq!(status, expected, "{path} {header:?}: {told}");
+            let is_named = told.contains("x-on-disconnect: must be ");
+            assert_eq!(is_named, !is_taken, "{path} {header:?}: {told}");
+        }
+    }
+}
+
+async fn events_of_operations_are_joined_behind_any_of_them(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    for (path, body, _) in streams_of_operations() {
+        let detach = ("x-on-disconnect", "detach");
+        let (_, whole) = posted(&world, (path, &body), detach).await;
+        let ids: Vec<&str> = whole
+            .lines()
+            .filter_map(|line| line.strip_prefix("id: "))
+            .collect();
+        let (run, _) = ids[0].rsplit_once(':').unwrap();
+        let expected = [0, 1, 2].map(|number| format!("{run}:{number}"));
+        assert_eq!(ids, expected, "{path}: {whole}");
+        let events: Vec<&str> = whole.split_inclusive("\n\n").collect();
+        for (at, id) in ids.iter().enumerate() {
+            let rest = posted(&world, (path, &body), ("last-event-id", *id)).await;
+            assert_eq!(rest, (200, events[at + 1..].concat()), "{path}: {id}");
+        }
+        // Without the word nothing is kept, and events have no place.
+        let (_, plain) = posted(&world, (path, &body), ("x-detach", "false")).await;
+        assert!(
+            plain.contains("event: done") && !plain.contains("id: "),
+            "{plain}"
+        );
+        let never = format!("{}:0", never_given(run));
+        for (id, expected) in [(never.as_str(), 404), ("r:1", 404), ("7", 400)] {
+            let (status, told) = posted(&world, (path, &body), ("last-event-id", id)).await;
+            assert_eq!(status, expected, "{path} {id}: {told}");
+        }
+    }
+}
+
+async fn a_turn_that_was_left_is_joined_until_it_is_cancelled(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let body = json!({"message": "x"});
+    let request = world.http.post(world.url(HANGING_STREAM)).json(&body);
+    let request = request.header("x-on-disconnect", "detach").timeout(BOUND);
+    let mut left = request.send().await.unwrap();
+    let mut begun = String::new();
+    while !begun.contains("data: ") {
+        let piece = left.chunk().await.unwrap().expect("an event");
+        begun.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+    drop(left);
+    let id = begun.lines().find_map(|line| line.strip_prefix("id: "));
+    let id = id.expect("a place");
+    let (run, _) = id.rsplit_once(':').unwrap();
+    let cancel = json!({"operation": "cancel-run", "run": run});
+    let (rest, cancelled) = tokio::join!(
+        posted(&world, (HANGING_STREAM, &body), ("last-event-id", id)),
+        world.post("/api/v1/requests", "", cancel),
+    );
+    assert_eq!(cancelled.1, json!({"cancelled": run, "ended": false}));
+    let (status, text) = rest;
+    assert_eq!(status, 200, "{text}");
+    assert!(text.starts_with("event: error\n"), "{text}");
+    assert!(text.contains("turn_interrupted"), "{text}");
+    assert!(text.contains("a turn of a session continues"), "{text}");
+}
+
+async fn events_of_operations_are_joined_by_their_account_alone(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let body = json!({"message": "x"});
+    let asks = async |key: &str, user: &str, (name, value): (&str, &str)| {
+        let request = world.http.post(world.url(SESSION_STREAM)).bearer_auth(key);
+        let request = request.header("spass-user-id", user).header(name, value);
+        let response = request.json(&body).timeout(BOUND).send().await.unwrap();
+        let status = response.status().as_u16();
+        let text = response.text().await.unwrap();
+        (status, text.replace(": ping\n\n", ""))
+    };
+    let detach = ("x-on-disconnect", "detach");
+    // The last of them has the right user, and may not ask agents.
+    for (asker, others) in [
+        ("tg_reader", ["tg_admin", "tg_manager", "tg_neighbour"]),
+        ("tg_admin", ["tg_reader", "tg_manager", "tg_scoped"]),
+    ] {
+        let (status, whole) = asks(asker, "ann", detach).await;
+        assert_eq!(status, 200, "{asker}: {whole}");
+        let id = whole.lines().find_map(|line| line.strip_prefix("id: "));
+        let id = id.expect("a place");
+        let (_, rest) = whole.split_once("\n\n").expect("an event");
+        // The application vouches for the user whom it names.
+        for user in ["ann", "bob"] {
+            let joined = asks(asker, user, ("last-event-id", id)).await;
+            assert_eq!(joined, (200, rest.to_owned()), "{asker} {user}");
+        }
+        for other in others {
+            let (status, told) = asks(other, "ann", ("last-event-id", id)).await;
+            assert_eq!(status, 404, "{asker} {other}: {told}");
+            assert!(told.contains("run not found"), "{asker} {other}: {told}");
         }
     }
 }
@@ -318,6 +454,10 @@ tg_testkit::on_both_buses!(
     a_turn_of_a_session_is_joined_again,
     what_listeners_say_is_joined_again,
     endpoints_that_do_not_read_the_header_refuse_it,
+    events_of_operations_know_who_may_leave_them,
+    events_of_operations_are_joined_behind_any_of_them,
+    a_turn_that_was_left_is_joined_until_it_is_cancelled,
+    events_of_operations_are_joined_by_their_account_alone,
     a_stream_that_was_left_goes_on_and_is_cancelled_by_who_joins_it,
     what_was_cut_of_a_long_stream_is_announced,
     a_stream_is_its_askers_and_their_administrators,

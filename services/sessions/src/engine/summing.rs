@@ -1,6 +1,6 @@
 //! When a session is shortened, where it is cut, and what the model is asked that sums it up.
 
-use tg_compaction::{Asked, GATE, Role as Who, Row, pruned};
+use tg_compaction::{Asked, GATE, Role as Who, Row, pruned, surely_fit};
 
 use super::transcript::{BESIDE, TOLD};
 use crate::store::{Message, Role, Session};
@@ -109,6 +109,15 @@ fn bytes(rows: &[Row]) -> usize {
 pub fn fill(rows: &[Row], window: u64) -> bool {
     let gate = TOLD as u64 * GATE;
     tg_compaction::is_full(rows, window) || bytes(rows) as u64 * 100 > gate
+}
+
+/// Whether the messages of a conversation do not [fill] what its agent reads, whatever they say. `sent`: bytes of what the agent is sent
+/// of them, where that is known: a session counts no arguments of calls. `false`: the messages have to be read.
+pub fn surely_fits(session: &Session, sent: usize, window: u64) -> bool {
+    let window = window.min(TOLD as u64 / CHARACTERS.unsigned_abs());
+    let rows = usize::try_from(session.messages).unwrap_or(usize::MAX);
+    let said = usize::try_from(session.said_bytes).unwrap_or(usize::MAX);
+    surely_fit(rows, said.saturating_add(sent), window)
 }
 
 /// Whether an agent is sent all of these rows, and its model reads them.
@@ -233,6 +242,34 @@ mod tests {
         assert!(!fill(&rows("x"), window) && fit(&rows("x"), window));
         assert!(fill(&rows("я"), window) && !fit(&rows("я"), window));
         assert!(fill(&rows("x"), 16_000) && !fit(&rows("x"), 16_000));
+    }
+
+    #[test]
+    fn a_conversation_that_surely_fits_does_not_fill_its_model() {
+        let of_rows = |messages: i64, bytes: i64| Session {
+            messages,
+            ..session(bytes)
+        };
+        let row = |bytes: usize| Row::text(Who::User, "x".repeat(bytes));
+        for (letters, sent, fits) in [(6_000, 0, true), (6_000, 1_000, false), (6_400, 0, false)] {
+            let one = of_rows(8, 8 * letters);
+            assert_eq!(
+                surely_fits(&one, 8 * sent, 16_000),
+                fits,
+                "{letters} {sent}"
+            );
+            let bytes = usize::try_from(letters).unwrap() + sent;
+            let rows: Vec<Row> = (0..8).map(|_| row(bytes)).collect();
+            assert!(!fits || !fill(&rows, 16_000), "{letters} {sent}");
+        }
+        // However large the model is, the agent is sent no more.
+        let gate = TOLD * 8 / 10;
+        for (bytes, fits) in [(gate - 16, true), (gate, false)] {
+            let one = of_rows(1, i64::try_from(bytes).unwrap());
+            assert_eq!(surely_fits(&one, 0, u64::MAX), fits, "{bytes}");
+            assert!(!fits || !fill(&[row(bytes)], u64::MAX), "{bytes}");
+        }
+        assert!(!surely_fits(&of_rows(-1, 0), 0, 16_000));
     }
 
     #[test]

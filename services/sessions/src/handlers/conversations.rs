@@ -13,7 +13,7 @@ use tg_schemas::operations::{
     ChatMessage, ChatMessages, CompactStrategy, Conversation, ConversationChange, Conversations,
     CreateConversation, DeleteConversation, Empty, Exchange, Failure, GetConversation,
     ListConversationMessages, ListConversations, NewConversation, OneConversation,
-    SendConversationMessage, SentContent, UpdateConversation, WhenBusy, WhichPage,
+    SendConversationMessage, SentContent, TenantSettings, UpdateConversation, WhenBusy, WhichPage,
 };
 
 use super::Agents;
@@ -109,6 +109,12 @@ fn owner(agent: &Agent) -> Owner {
     }
 }
 
+/// What was found, if it is a conversation with the agent.
+fn own(found: Option<Session>, agent: &Agent) -> Result<Session, SessionsError> {
+    let own = found.filter(|one| one.owner == owner(agent));
+    own.ok_or(SessionsError::NoConversation)
+}
+
 impl Agents {
     /// An agent of the workspace, and a conversation with it.
     pub(super) async fn conversation(
@@ -121,8 +127,22 @@ impl Agents {
         let id = workspace_agent::id("conversation_id", id)?.to_lowercase();
         let store = self.store.get().await?;
         let found = store.session(cx.workspace_key().as_str(), &id).await?;
-        let found = found.filter(|one| one.owner == owner(&agent));
-        Ok((agent, found.ok_or(SessionsError::NoConversation)?))
+        let found = own(found, &agent)?;
+        Ok((agent, found))
+    }
+
+    /// The same, with the settings that count in the workspace.
+    async fn conversation_and_settings(
+        &self,
+        cx: &Cx,
+        agent: &str,
+        id: &str,
+    ) -> Result<(Agent, Session, TenantSettings), SessionsError> {
+        let agent = self.kept(cx, agent).await?;
+        let id = workspace_agent::id("conversation_id", id)?.to_lowercase();
+        let (settings, found) = self.settings_and_session(cx, &id).await?;
+        let found = own(found, &agent)?;
+        Ok((agent, found, settings))
     }
 
     async fn begin(&self, cx: &Cx, asked: NewConversation) -> Result<Conversation, SessionsError> {
@@ -235,9 +255,9 @@ impl Agents {
         asked: SentContent,
         events: Option<Events>,
     ) -> Result<Exchange, SessionsError> {
-        let (agent, known) = self
-            .conversation(cx, &asked.agent_id, &asked.conversation_id)
-            .await?;
+        let (agent, id) = (&asked.agent_id, &asked.conversation_id);
+        let found = self.conversation_and_settings(cx, agent, id).await?;
+        let (agent, known, settings) = found;
         let text = request::message("content", &asked.content)?.to_owned();
         request::depth(asked.caller_depth)?;
         request::parent(&asked.parent_request_id)?;
@@ -254,7 +274,6 @@ impl Agents {
         let agent = self.reranked_by(cx, agent, reranking.as_deref()).await?;
         let agent = Arc::new(self.bound(cx, agent, service.as_deref()).await?);
         may_be_asked(cx, &agent)?;
-        let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
         flow_of(&self.flows, cx, &agent, usual).map_err(|_| SessionsError::NoChat)?;
         let stream = events.is_some();
@@ -364,6 +383,7 @@ impl Handle<DeleteConversation> for Agents {
         let _alone = self.turns.alone(key.clone(), &found.id).await?;
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let gone = store.delete(key.as_str(), &found.id, &cx.id).await;
+        self.pasts.forget(&key, &found.id).await;
         match gone.map_err(SessionsError::from)? {
             true => Ok(Empty {}),
             false => Err(SessionsError::NoConversation.into()),

@@ -6,8 +6,8 @@ use tg_mesh::{Cx, clock};
 use tg_schemas::limits;
 use tg_schemas::operations::{
     CreateSession, DeleteSession, Empty, Failure, GetSession, ListMessages, ListSessions,
-    NewSession, OneSession, Session, SessionMessage, SessionMessages, Sessions, WhichMessages,
-    WhichSessions,
+    NewSession, OneSession, Session, SessionMessage, SessionMessages, Sessions, TenantSettings,
+    WhichMessages, WhichSessions,
 };
 
 use super::Agents;
@@ -16,6 +16,20 @@ use crate::engine::definition::Definition;
 use crate::engine::request;
 use crate::error::SessionsError;
 use crate::store::{self, Message, Owner, Role, SessionStore, Span, Surface};
+
+/// The session that was found, if it belongs to the user, and to the agent.
+fn own(
+    found: Option<store::Session>,
+    wanted: &Wanted<'_>,
+    user: &str,
+) -> Result<store::Session, SessionsError> {
+    let own = |one: &store::Session| one.owner.surface == Surface::Named && one.owner.user == user;
+    let found = found.filter(own).ok_or(SessionsError::NoSession)?;
+    match wanted.agent.is_empty() || found.owner.agent == wanted.agent {
+        true => Ok(found),
+        false => Err(SessionsError::OtherAgent),
+    }
+}
 
 /// Whose session is meant, and which one.
 pub(super) struct Wanted<'a> {
@@ -37,21 +51,34 @@ impl Agents {
         cx: &Cx,
         wanted: &Wanted<'_>,
     ) -> Result<store::Session, SessionsError> {
+        let user = self.may_be_wanted(wanted)?;
+        let workspace = cx.workspace_key();
+        let store = self.store.get().await?;
+        let found = store.session(workspace.as_str(), wanted.id).await?;
+        own(found, wanted, user)
+    }
+
+    /// The same, with the settings that count in the workspace.
+    ///
+    /// # Errors
+    /// As [`Self::session`].
+    pub(super) async fn session_and_settings(
+        &self,
+        cx: &Cx,
+        wanted: &Wanted<'_>,
+    ) -> Result<(store::Session, TenantSettings), SessionsError> {
+        let user = self.may_be_wanted(wanted)?;
+        let (settings, found) = self.settings_and_session(cx, wanted.id).await?;
+        Ok((own(found, wanted, user)?, settings))
+    }
+
+    /// The user who wants a session, and may: there is such an agent.
+    fn may_be_wanted<'a>(&self, wanted: &Wanted<'a>) -> Result<&'a str, SessionsError> {
         let user = request::user(wanted.user)?;
         if !wanted.agent.is_empty() {
             self.agent(wanted.agent)?;
         }
-        let workspace = cx.workspace_key();
-        let store = self.store.get().await?;
-        let found = store.session(workspace.as_str(), wanted.id).await?;
-        let own =
-            |one: &store::Session| one.owner.surface == Surface::Named && one.owner.user == user;
-        let found = found.filter(own);
-        let found = found.ok_or(SessionsError::NoSession)?;
-        match wanted.agent.is_empty() || found.owner.agent == wanted.agent {
-            true => Ok(found),
-            false => Err(SessionsError::OtherAgent),
-        }
+        Ok(user)
     }
 
     /// Whether this request did its work on something already: it comes again where its answer was lost.

@@ -216,9 +216,7 @@ impl Agents {
             user: &asked.user_id,
             id: &asked.session_id,
         };
-        // Neither reads what the other does.
-        let (session, settings) = tokio::join!(self.session(cx, &wanted), self.tenant(cx));
-        let session = session?;
+        let (session, settings) = self.session_and_settings(cx, &wanted).await?;
         let text = request::message("message", &asked.message)?;
         request::depth(asked.caller_depth)?;
         request::parent(&asked.parent_request_id)?;
@@ -230,7 +228,7 @@ impl Agents {
             turns: self.turns.clone(),
             pasts: self.pasts.clone(),
             flows: self.flows.clone(),
-            settings: settings?.effective,
+            settings,
             session: session.id,
             text: text.to_owned(),
             opening: None,

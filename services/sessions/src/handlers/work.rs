@@ -19,10 +19,10 @@ use super::recalling;
 use super::retrieving::passages;
 use super::summing::{Shortened, Shortener, Spent, Trigger, window_for};
 use crate::engine::definition::Definition;
-use crate::engine::summing::{is_announcement, is_due};
+use crate::engine::summing::{is_announcement, is_due, surely_fits};
 use crate::engine::transcript::{Said, TOLD, framing};
 use crate::error::SessionsError;
-use crate::pasts::{Past as Known, Pasts};
+use crate::pasts::{Past as Known, Pasts, size};
 use crate::store::{
     self, Asked, Finished, LineageStore, Message, Role, Session, SessionStore, SqliteSessions,
     Surface,
@@ -496,13 +496,19 @@ impl Work {
         spent: &mut Spent,
     ) -> Result<Vec<Arc<Said>>, SessionsError> {
         let newest = by.in_place(&session.id).await?;
+        let (key, reads) = (by.cx.workspace_key(), window_for(by.cx, &self.agent));
+        if newest.is_none() && surely_fits(session, 0, reads) {
+            // Nothing is summed up, so that a session goes on in the same way.
+            let said = self.of_session(&key, session, turn).await?;
+            if surely_fits(session, said.iter().map(|one| size(one)).sum(), reads) {
+                return Ok(said);
+            }
+        }
         let (mut summary, after) = newest.unwrap_or_default();
         let store = self.store.get().await?;
-        let key = by.cx.workspace_key();
         let found = store.past(key.as_str(), &session.id, (after, turn), TOLD);
         let mut found = found.await?;
         drop(store);
-        let reads = window_for(by.cx, &self.agent);
         let summed = by.sum_up(session, (summary.as_str(), reads), &mut found, spent);
         if let Some(text) = summed.await? {
             summary = text;

@@ -243,9 +243,10 @@ impl Handle<DeleteAgent> for Agents {
         }
         let found = self.kept(cx, &asked.agent_id).await?;
         let store = self.store.get().await.map_err(SessionsError::from)?;
-        let gone = store
-            .remove_agent(cx.workspace_key().as_str(), &found.id, &cx.id)
-            .await;
+        let key = cx.workspace_key();
+        let gone = store.remove_agent(key.as_str(), &found.id, &cx.id).await;
+        // The conversations with it go, too. What others said is read anew.
+        self.pasts.forget_all(&key).await;
         match gone.map_err(SessionsError::from)? {
             true => Ok(Empty {}),
             false => Err(SessionsError::NoWorkspaceAgent.into()),

@@ -243,6 +243,16 @@ pub trait SettingStore: Send + Sync + 'static {
     /// The store failed.
     async fn settings(&self, workspace: &str) -> Result<BTreeMap<String, String>, StorageError>;
 
+    /// All of it, and a session: a turn needs both, and one read finds them.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn settings_and_session(
+        &self,
+        workspace: &str,
+        id: &str,
+    ) -> Result<(BTreeMap<String, String>, Option<Session>), StorageError>;
+
     /// Changes some of it; `None` takes a setting back.
     ///
     /// # Errors

@@ -82,6 +82,41 @@ async fn line_059_conversations_are_listed_newest_first(place: Place) {
     );
 }
 
+/// What the agent was sent last of what was said before.
+fn sent_before(world: &World) -> String {
+    world.asked().pop().unwrap().framing
+}
+
+async fn a_turn_goes_on_with_the_past_of_its_own_conversation(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
+    let ann = agent(&world, "ann").await;
+    let new = NewConversation {
+        agent_id: ann.agent_id,
+        conversation_id: Some("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d74".to_owned()),
+        ..NewConversation::default()
+    };
+    let talk = world.call::<CreateConversation>(&new).await.unwrap();
+    for text in ["first", "second", "third"] {
+        let says = says(&talk, text);
+        world.call::<SendConversationMessage>(&says).await.unwrap();
+    }
+    let before = sent_before(&world);
+    let said = ["User: first", "User: second"].map(|said| before.find(said));
+    assert!(said[0].is_some() && said[0] < said[1], "{before}");
+    assert_eq!(before.matches("User: ").count(), 2, "{before}");
+    // Another conversation takes the id of one that was deleted.
+    world.call::<DeleteConversation>(&one(&talk)).await.unwrap();
+    let talk = world.call::<CreateConversation>(&new).await.unwrap();
+    for text in ["other", "more"] {
+        let says = says(&talk, text);
+        world.call::<SendConversationMessage>(&says).await.unwrap();
+    }
+    let before = sent_before(&world);
+    assert!(before.contains("User: other"), "{before}");
+    assert_eq!(before.matches("User: ").count(), 1, "{before}");
+}
+
 async fn line_060_a_conversation_belongs_to_its_agent(place: Place) {
     let world = World::start(&place).await;
     let (ann, bob) = (agent(&world, "ann").await, agent(&world, "bob").await);
@@ -363,6 +398,7 @@ on_both_buses!(
     line_080_a_deleted_collection_is_taken_from_conversations,
     listings_come_in_pages,
     line_059_conversations_are_listed_newest_first,
+    a_turn_goes_on_with_the_past_of_its_own_conversation,
     line_060_a_conversation_belongs_to_its_agent,
     line_061_a_conversation_is_changed_in_parts,
     line_062_a_message_is_answered,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::chance::Chance;
-use tg_testkit::model::{End, Reply, Rule, ScriptedModel, two_step_react};
+use tg_testkit::model::{End, Reply, Rule, ScriptedModel, final_answer, two_step_react};
 use tg_testkit::process::{Launch, Server, client, tg};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::Socket;
@@ -263,6 +263,52 @@ async fn has_the_same_bytes(bus: Bus, stream: Stream, times: usize) -> Result<()
     Ok(())
 }
 
+/// Events of turns: the same request with the place of any of them gets the rest, at another gateway too, and the model is asked once.
+async fn events_of_turns_are_joined_without_a_gap_or_repeat(bus: Bus) -> Result<()> {
+    let says = Reply::text(final_answer("It is known.", "The lantern is blue."));
+    let system = Gateways::new(bus, vec![Rule::always(says)]).await?;
+    let (first, http) = (system.first.url(), client()?);
+    let made = async |path: &str, body: Value, id: &str| {
+        let asks = http.post(format!("{first}{path}")).json(&body);
+        let made = asks.header("SPASS-User-Id", "ann").send().await?;
+        let made: Value = made.json().await?;
+        let id = made[id].as_str().map(str::to_owned);
+        id.with_context(|| made.to_string())
+    };
+    let sessions = "a1/agents/concise-de/sessions";
+    let session = made(sessions, json!({}), "id").await?;
+    let agents = "api/v1/workspaces/default/agents";
+    let agent = made(agents, json!({"name": "Brisk"}), "agentId").await?;
+    let talks = format!("{agents}/{agent}/conversations");
+    let talk = made(&talks, json!({}), "conversationId").await?;
+    for (path, field) in [
+        (format!("{sessions}/{session}/messages/stream"), "message"),
+        (format!("{talks}/{talk}/messages/stream"), "content"),
+    ] {
+        let asks = |url: &str| {
+            let asks = http.post(format!("{url}{path}"));
+            let asks = asks.header("SPASS-User-Id", "ann");
+            asks.json(&json!({field: "Which lantern?"}))
+        };
+        let all = streamed(asks(&first).header("x-on-disconnect", "detach")).await?;
+        let ids = all.lines().filter_map(|line| line.strip_prefix("id: "));
+        let ids: Vec<&str> = ids.collect();
+        ensure!(ids.len() > 2 && all.contains("event: done"), "{all}");
+        let (run, _) = ids[0].rsplit_once(':').context("no offset")?;
+        system.reaches(&json!(run)).await?;
+        let calls = system.model.count();
+        for id in ids {
+            let rest = asks(&system.other()).header("last-event-id", id);
+            let rest = streamed(rest).await?;
+            let event = all.find(&format!("id: {id}\n")).context("no event")?;
+            let behind = event + all[event..].find("\n\n").context("no end")? + 2;
+            ensure!(rest == all[behind..], "{path}: behind {id}: {rest}");
+        }
+        ensure!(system.model.count() == calls, "{path}: asked anew");
+    }
+    Ok(())
+}
+
 async fn a_cancel_closes_the_providers_connection(bus: Bus) -> Result<()> {
     cancelled(bus, CANCELS).await.map(drop)
 }
@@ -365,6 +411,7 @@ on_both_buses!(
     runs_of_two_gateways_are_joined_at_each_other,
     a_joined_stream_has_the_bytes_of_the_first,
     a_joined_stream_of_a_gateway_has_the_bytes_of_the_first,
+    events_of_turns_are_joined_without_a_gap_or_repeat,
     a_cancel_closes_the_providers_connection,
     a_cancelled_supervisor_leaves_nothing_running,
     a_run_waits_for_its_asker,

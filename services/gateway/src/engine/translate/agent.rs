@@ -107,7 +107,7 @@ impl Text {
 }
 
 /// The kind of message that announces parts of a run which are not kept any more.
-const GAP: &str = "gap";
+pub(crate) const GAP: &str = "gap";
 
 /// Announces that the parts of a run from a number up to the next one are not kept.
 pub(crate) fn gap(first: u64, next: u64) -> Body {

@@ -1,5 +1,7 @@
 //! The suite of shortened sessions, settings of workspaces, facts about users.
 
+use std::collections::BTreeMap;
+
 use tg_schemas::operations::CompactStrategy;
 
 use super::{new, span, sqlite, texts, turn};
@@ -210,6 +212,24 @@ async fn a_session_is_taken_in_once_with_its_messages(store: impl LineageStore +
     assert_eq!(turn(&store, "2", "q2", "two").await, 3);
 }
 
+async fn settings_and_a_session_are_read_together(store: impl SettingStore + SessionStore) {
+    let nothing = store.settings_and_session("w", "1").await.unwrap();
+    assert_eq!(nothing, (BTreeMap::new(), None));
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    let set = [("k".to_owned(), Some("1".to_owned()))].into();
+    store.set("w", set, 5).await.unwrap();
+    turn(&store, "1", "q1", "one").await;
+    let (settings, session) = store.settings_and_session("w", "1").await.unwrap();
+    assert_eq!(settings, store.settings("w").await.unwrap());
+    assert_eq!(settings["k"], "1");
+    assert_eq!(session, store.session("w", "1").await.unwrap());
+    assert_eq!(session.map(|one| one.messages), Some(2));
+    let (settings, session) = store.settings_and_session("w", "2").await.unwrap();
+    assert_eq!((settings["k"].as_str(), session), ("1", None));
+    let elsewhere = store.settings_and_session("x", "1").await.unwrap();
+    assert_eq!(elsewhere, (BTreeMap::new(), None));
+}
+
 async fn settings_and_facts_stay_with_their_workspace_and_user(
     store: impl SettingStore + FactStore,
 ) {
@@ -276,4 +296,5 @@ conformance!(in_sqlite, sqlite;
     line_084_a_summary_in_place_leaves_its_session_as_it_is,
     summaries_in_place_are_listed_and_the_newest_one_is_taken_back,
     a_session_is_taken_in_once_with_its_messages,
+    settings_and_a_session_are_read_together,
     settings_and_facts_stay_with_their_workspace_and_user);

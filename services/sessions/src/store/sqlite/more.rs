@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
-use super::{SqliteSessions, message, room, setting, summary};
+use super::{SqliteSessions, message, room, session, setting, summary};
 use crate::store::{
     Began, FactStore, LineageStore, MemoryRow, Message, NewSession, Session, SettingStore,
     Shortening, SummaryRow,
@@ -171,6 +171,19 @@ impl SettingStore for SqliteSessions {
             return Ok(BTreeMap::new());
         };
         file.read_short(setting::all).await
+    }
+
+    async fn settings_and_session(
+        &self,
+        workspace: &str,
+        id: &str,
+    ) -> Result<(BTreeMap<String, String>, Option<Session>), StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok((BTreeMap::new(), None));
+        };
+        let id = id.to_owned();
+        file.read_short(move |conn| Ok((setting::all(conn)?, session::get(conn, &id)?)))
+            .await
     }
 
     async fn set(
