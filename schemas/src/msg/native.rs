@@ -241,7 +241,7 @@ pub struct AgentRunsRequest {
         skip_serializing_if = "String::is_empty"
     )]
     pub answer: String,
-    /// Of `confirm-run`: the question that is answered, by its `message_id`; empty: the only one.
+    /// Of `confirm-run`: the question that is answered, by its `message_id`; empty: the only one so far.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "String::is_empty"

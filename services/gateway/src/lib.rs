@@ -16,6 +16,7 @@ mod budget;
 mod call;
 mod calls;
 mod certificate;
+mod codes;
 mod connection;
 #[cfg(test)]
 mod contract_tests;

@@ -35,6 +35,9 @@ tg_settings::options! {
         /// Origins whose web pages may ask `/v1`, `/langgraph` and `/mcp`, such as `https://chat.example`, separated by commas. Empty:
         /// no page of another origin.
         cors_origins: String = String::new();
+        /// Origins such as `https://chat.example`, separated by commas, to which a user who signs in for a client of `/mcp` may be sent back.
+        /// Whoever has one of them may ask users for their access. Empty: only programs on the user's own machine may.
+        oauth_origins: String = String::new();
         /// Largest HTTP body, in bytes.
         body_bytes: usize = limits::REST_BODY, Whole(1_024..=limits::REST_BODY as u64);
         /// Largest WebSocket message, in bytes; a larger one closes the socket with code 1009.
@@ -114,8 +117,12 @@ impl Settings {
             (false, true) => Some(("tls_cert", "is required beside gateway.tls_key")),
             _ => None,
         };
-        let are_origins = self.origins().all(is_origin) && self.origins().count() <= ORIGINS;
-        let wrong = (!are_origins).then_some(("cors_origins", NO_ORIGINS));
+        let lists = [
+            ("cors_origins", &self.cors_origins),
+            ("oauth_origins", &self.oauth_origins),
+        ];
+        let wrong = lists.into_iter().filter(|(_, list)| !are_origins(list));
+        let wrong = wrong.map(|(name, _)| (name, NO_ORIGINS));
         let faults = lacks.into_iter().chain(wrong);
         faults
             .map(|(name, why)| SettingError::new(name, why))
@@ -124,12 +131,12 @@ impl Settings {
 
     /// Whether pages of an origin may ask.
     pub(crate) fn names_origin(&self, origin: &str) -> bool {
-        self.origins().any(|one| one.eq_ignore_ascii_case(origin))
+        is_among(&self.cors_origins, origin)
     }
 
-    fn origins(&self) -> impl Iterator<Item = &str> {
-        let origins = self.cors_origins.split(',').map(str::trim);
-        origins.filter(|origin| !origin.is_empty())
+    /// Whether users who signed in for a client may be sent to an origin.
+    pub(crate) fn sends_users_to(&self, origin: &str) -> bool {
+        is_among(&self.oauth_origins, origin)
     }
 
     /// What is wrong with the files of the certificate, as they are now. Blocks.
@@ -166,6 +173,20 @@ impl Settings {
 const ORIGINS: usize = 64;
 /// What origins have to be.
 const NO_ORIGINS: &str = "must be at most 64 origins as browsers send them, such as https://chat.example, separated by commas";
+
+/// The origins of a list.
+fn origins(list: &str) -> impl Iterator<Item = &str> {
+    let origins = list.split(',').map(str::trim);
+    origins.filter(|origin| !origin.is_empty())
+}
+
+fn is_among(list: &str, origin: &str) -> bool {
+    origins(list).any(|one| one.eq_ignore_ascii_case(origin))
+}
+
+fn are_origins(list: &str) -> bool {
+    origins(list).all(is_origin) && origins(list).count() <= ORIGINS
+}
 
 /// Whether a text is an origin: a scheme and a host, perhaps with a port, and nothing behind it. Each is named, so `*` is no origin.
 fn is_origin(text: &str) -> bool {
@@ -274,6 +295,12 @@ mod tests {
         ] {
             let faults = of(wrong).faults();
             assert_eq!(faults, [SettingError::new("cors_origins", NO_ORIGINS)]);
+            let users = Settings {
+                oauth_origins: wrong.to_owned(),
+                ..Settings::default()
+            };
+            let fault = SettingError::new("oauth_origins", NO_ORIGINS);
+            assert_eq!(users.faults(), [fault]);
         }
     }
 

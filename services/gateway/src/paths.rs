@@ -16,6 +16,9 @@ pub(crate) const IMPORT: &str = "/api/v1/flow/{flow}/import/{kind}";
 /// The other way.
 pub(crate) const EXPORT: &str = "/api/v1/flow/{flow}/export/{kind}";
 
+/// The page on which a user signs in for a client of `/mcp`.
+pub(crate) const AUTHORIZE: &str = "/oauth/authorize";
+
 /// The workspaces themselves.
 pub(crate) const WORKSPACES: &str = "/api/v1/workspaces";
 

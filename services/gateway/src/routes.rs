@@ -19,10 +19,10 @@ use tg_schemas::operations::{
 
 use crate::handlers::{
     auth, bulk, compat, cores, cors, documents, edge, flow_service, graph_store, health, i18n,
-    langgraph, mcp, metrics, operations, page, protected_resource, runs, service, socket, sparql,
-    surface, workspaces,
+    langgraph, mcp, metrics, oauth, operations, page, protected_resource, runs, service, socket,
+    sparql, surface, workspaces,
 };
-use crate::paths::{EXPORT, IMPORT, WORKSPACES};
+use crate::paths::{AUTHORIZE, EXPORT, IMPORT, WORKSPACES};
 use crate::state::Shared;
 
 /// One route.
@@ -272,6 +272,13 @@ pub const ROUTES: &[Route] = &[
     on_get("/.well-known/oauth-protected-resource/mcp", || {
         get(protected_resource::metadata)
     }),
+    on_get("/.well-known/oauth-authorization-server", || {
+        get(oauth::metadata)
+    }),
+    on_post("/oauth/register", || post(oauth::register)),
+    on_get(AUTHORIZE, || get(oauth::ask)),
+    on_post(AUTHORIZE, || post(oauth::sign_in)),
+    on_post("/oauth/token", || post(oauth::token)),
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),
     on_get("/metrics", || get(metrics::text)),

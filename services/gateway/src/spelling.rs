@@ -5,13 +5,14 @@ use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
 
 /// What begins an address that is corrected.
-const SURFACES: [&str; 6] = [
+const SURFACES: [&str; 7] = [
     "/v1",
     "/a1",
     "/mcp",
     "/langgraph",
     "/api/v1/workspaces",
     "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-authorization-server",
 ];
 /// The surface that some base addresses name twice, and others not at all.
 const MODELS: &str = "/v1";

@@ -13,6 +13,7 @@ use crate::auth::{Auth, Identity};
 use crate::budget::Budget;
 use crate::calls::Calls;
 use crate::certificate::Certificate;
+use crate::codes::Codes;
 use crate::detached::Detached;
 use crate::error::RequestError;
 use crate::flows::Flows;
@@ -57,6 +58,8 @@ pub(crate) struct App {
     pub(crate) kept: Kept,
     /// Calls of tools that their callers may cancel.
     pub(crate) calls: Calls,
+    /// Codes of users who signed in for a client of `/mcp`.
+    pub(crate) codes: Codes,
     /// What clients of `/mcp` were asked.
     pub(crate) asked: Asked,
     /// What they want to hear of.
@@ -115,6 +118,7 @@ impl App {
             detached: Detached::new(options.settings.detached_per_user),
             kept: Kept::new(),
             calls: Calls::default(),
+            codes: Codes::default(),
             asked: Asked::default(),
             levels: Levels::default(),
             closing: mesh.shutdown().child_token(),

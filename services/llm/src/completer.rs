@@ -1,13 +1,11 @@
 //! Runs one request against a model: a router asks until the first piece comes, then pieces are passed on, all within
 //! one deadline and one cancel token. Never repeats a request after a piece was passed on.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use tg_provider_http::Backoff;
 use tg_schemas::limits::MODEL_NAME;
 use tg_schemas::msg::ModelInfo;
 use tokio::sync::watch;
@@ -17,9 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::router::pauses::Policy;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream};
-use crate::routing::{Judged, Router, judged};
+use crate::routing::Router;
 use crate::services::Services;
-use crate::traced;
 
 /// Models of which it is kept what their provider lists of them.
 const KEPT: usize = 4096;
@@ -144,56 +141,13 @@ impl Completer {
         request: &ChatRequest,
         until: Instant,
     ) -> Result<(ChatEvent, ChatStream), LlmError> {
-        let Some(service) = &request.service else {
-            return self.router.open(request, until).await;
-        };
-        // The services of workspaces do not rest.
-        let model = self.services.of(&request.workspace, service)?;
-        let backoff = Backoff::default();
-        let mut asked = Cow::Borrowed(request);
-        let mut others = request.fallbacks.iter();
-        let mut made = 0;
-        loop {
-            let attempt = || {
-                made += 1;
-                attempt(&*model, &asked)
-            };
-            let tried = backoff.run(until, rand::random::<f64>, LlmError::again, attempt);
-            let tried = tried.await;
-            let error = match tried {
-                Ok((first, rest)) => {
-                    let rest = rest.map(move |event| event.map(|event| event.after(made)));
-                    return Ok((first.after(made), rest.boxed()));
-                }
-                Err(error) => error,
-            };
-            let next = others.next();
-            match next.filter(|_| judged(&error, request.streaming) != Judged::Final) {
-                None => return Err(error),
-                Some(model) => {
-                    tracing::info!(model, %error, "another model is asked");
-                    asked.to_mut().model = Some(model.clone());
-                }
+        match &request.service {
+            None => self.router.open(request, until).await,
+            Some(service) => {
+                let router = self.services.of(&request.workspace, service)?;
+                router.open(request, until).await
             }
         }
-    }
-}
-
-/// Asks a model once.
-async fn attempt(
-    model: &dyn ChatModel,
-    request: &ChatRequest,
-) -> Result<(ChatEvent, ChatStream), LlmError> {
-    let mut events = traced::chat(model, request, "").await?;
-    match events.next().await {
-        Some(Ok(first)) => {
-            if matches!(first, ChatEvent::Done(_)) {
-                events = stream::empty().boxed();
-            }
-            Ok((first, events))
-        }
-        Some(Err(error)) => Err(error),
-        None => Err(LlmError::BrokenOff),
     }
 }
 

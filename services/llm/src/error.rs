@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tg_provider_http::{Again, Outage};
+use tg_provider_http::Outage;
 use tg_schemas::{Error, ErrorCode, limits};
 
 use crate::engine::context::LEAST;
@@ -137,21 +137,6 @@ pub enum LlmError {
 }
 
 impl LlmError {
-    /// Whether the same request may succeed when tried again.
-    pub fn again(&self) -> Again {
-        match self {
-            Self::RateLimited {
-                retry_after: Some(asked),
-                ..
-            } => Again::After(*asked),
-            Self::RateLimited { .. }
-            | Self::Unavailable(_)
-            | Self::BrokenOff
-            | Self::Interrupted => Again::Soon,
-            _ => Again::Never,
-        }
-    }
-
     /// After how long it may succeed, where that is known.
     pub fn pause(&self) -> Option<Duration> {
         match self {

@@ -216,19 +216,6 @@ pub enum ChatEvent {
 /// Dropping the stream closes the provider's socket.
 pub type ChatStream = BoxStream<'static, Result<ChatEvent, LlmError>>;
 
-impl ChatEvent {
-    /// The same of an answer for which so many attempts were made.
-    pub(crate) fn after(self, attempts: u32) -> Self {
-        match self {
-            Self::Done(completion) => Self::Done(Completion {
-                attempts,
-                ..completion
-            }),
-            piece => piece,
-        }
-    }
-}
-
 /// A language model behind some provider.
 #[async_trait]
 pub trait ChatModel: Send + Sync + 'static {

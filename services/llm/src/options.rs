@@ -418,13 +418,14 @@ impl Options {
     /// As for [`Self::model`]; or a credential that workspaces may name is not there.
     pub(crate) fn completer(&self) -> Result<Completer, SettingError> {
         let listed = self.credentials.clone().unwrap_or_default();
-        let services = Services::with(listed.keys("llm.credentials")?, self.private_addresses);
+        let credentials = listed.keys("llm.credentials")?;
         let policy = Policy {
             retries: self.retries,
             base: Duration::from_secs_f64(self.retry_base_delay),
             most: Duration::from_secs_f64(self.retry_max_delay),
             asked: None,
         };
+        let services = Services::with(credentials, self.private_addresses, policy);
         let Some(backends) = &self.backends else {
             if let Some((model, others)) = self.model_without_server() {
                 tracing::warn!(

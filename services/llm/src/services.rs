@@ -1,4 +1,5 @@
-//! LLM services that workspaces name, as their agents are bound to them: a client for each, which only its workspace asks. None goes to
+//! LLM services that workspaces name, as their agents are bound to them: a router over one client for each, which only its workspace
+//! asks. It rests after failures as the operator's provider does; another address or credential has another router. None goes to
 //! a private address unless the operator allows that, and never to one of a link or of a cloud's metadata; none has a credential that the
 //! operator did not list for the workspace.
 
@@ -9,11 +10,13 @@ use parking_lot::Mutex;
 use tg_provider_http::{Keys, Reach};
 use tg_schemas::msg::ModelService;
 
+use crate::engine::router::pauses::Policy;
 use crate::error::LlmError;
 use crate::model::ChatModel;
 use crate::providers::OpenAi;
+use crate::routing::Router;
 
-/// Clients that are kept; one more, and all are made again.
+/// Routers that are kept; one more, and all are made again, without their rests.
 const KEPT: usize = 64;
 /// Providers whose services are asked, with their usual addresses.
 const KNOWN: [(&str, &str); 3] = [
@@ -33,26 +36,29 @@ pub(crate) struct Services {
     credentials: Keys,
     /// Whether they may be at private addresses.
     private: bool,
-    /// No cache of moka's: clients are few, and each is made again in no time.
-    known: Mutex<BTreeMap<Key, Arc<dyn ChatModel>>>,
+    /// How often and when each is tried again.
+    policy: Policy,
+    /// No cache of moka's: routers are few, and each is made again in no time.
+    known: Mutex<BTreeMap<Key, Arc<Router>>>,
 }
 
 impl Services {
     /// Which may use these credentials, and private addresses or not.
-    pub(crate) fn with(credentials: Keys, private: bool) -> Self {
+    pub(crate) fn with(credentials: Keys, private: bool, policy: Policy) -> Self {
         Self {
             credentials,
             private,
+            policy,
             ..Self::default()
         }
     }
 
-    /// The client of a service.
+    /// The router of a service.
     pub(crate) fn of(
         &self,
         workspace: &str,
         service: &ModelService,
-    ) -> Result<Arc<dyn ChatModel>, LlmError> {
+    ) -> Result<Arc<Router>, LlmError> {
         let key = [
             workspace.to_owned(),
             service.provider.clone(),
@@ -86,12 +92,13 @@ impl Services {
         }
         let client = OpenAi::within(url, credential.cloned(), "", reach);
         let client: Arc<dyn ChatModel> = Arc::new(client.map_err(|_| LlmError::Unsupported)?);
+        let router = Arc::new(Router::of_workspace(client, self.policy));
         let mut known = self.known.lock();
         if known.len() >= KEPT {
             known.clear();
         }
-        known.insert(key, client.clone());
-        Ok(client)
+        // One that was made meanwhile may rest already.
+        Ok(known.entry(key).or_insert(router).clone())
     }
 }
 
@@ -110,7 +117,7 @@ mod tests {
 
     #[test]
     fn line_066_a_service_without_its_credential_is_not_asked() {
-        let services = Services::with(Keys::default(), true);
+        let services = Services::with(Keys::default(), true, Policy::default());
         let of = |one: ModelService| services.of("w", &one).map(drop);
         assert_eq!(of(service("ollama", "", "")), Ok(()));
         assert_eq!(of(service("openai", "", "")), Err(LlmError::Auth(None)));
@@ -122,7 +129,7 @@ mod tests {
     #[test]
     fn line_083_no_service_is_at_an_address_of_a_link() {
         for private in [true, false] {
-            let services = Services::with(Keys::default(), private);
+            let services = Services::with(Keys::default(), private, Policy::default());
             for url in [
                 "http://169.254.169.254/v1",
                 "http://[fe80::1]/v1",
@@ -142,7 +149,7 @@ mod tests {
             "http://[::1]/v1",
         ] {
             let one = service("ollama", url, "");
-            let with = |private| Services::with(Keys::default(), private);
+            let with = |private| Services::with(Keys::default(), private, Policy::default());
             assert_eq!(with(true).of("w", &one).map(drop), Ok(()), "{url}");
             let refused = with(false).of("w", &one).map(drop);
             assert_eq!(refused, Err(LlmError::Unsupported), "{url}");

@@ -238,6 +238,43 @@ async fn line_067_the_service_of_a_workspace_answers(place: Place) {
     assert_eq!((near.calls().len(), world.server.calls().len()), (1, 0));
 }
 
+/// 108: as the flow's provider does, and for nobody else. A row with another address is answered at once.
+async fn line_108_the_service_of_a_workspace_rests(place: Place) {
+    let own = Options {
+        private_addresses: true,
+        ..Options::default()
+    };
+    let world = world_with(&place, vec![Rule::always(Reply::text("flow"))], own).await;
+    let fails = Rule::contains("fail", Reply::status(500, ""));
+    let rules = vec![fails, Rule::always(Reply::text("own"))];
+    let near = ScriptedModel::start(rules).await.unwrap();
+    let mended = ScriptedModel::start(vec![Rule::always(Reply::text("mended"))]);
+    let mended = mended.await.unwrap();
+    let asked = |prompt: &str, at: &ScriptedModel| TextCompletionRequest {
+        settings: Some(ModelSettings {
+            model: "m9".to_owned(),
+            service: Some(ModelService {
+                provider: "ollama".to_owned(),
+                url: at.url(),
+                ..ModelService::default()
+            }),
+            ..ModelSettings::default()
+        }),
+        ..question(prompt, false)
+    };
+    let failed = world.ask(&asked("fail", &near)).last().await.unwrap_err();
+    assert_eq!(failed.code(), ErrorCode::Provider);
+    let rests = world.ask(&asked("go", &near)).last().await.unwrap_err();
+    assert_eq!(rests.code(), ErrorCode::Unavailable);
+    assert!(rests.pause().is_some(), "{rests:?}");
+    assert!(!rests.message.contains("llm.url"), "{rests:?}");
+    assert_eq!(near.calls().len(), 1);
+    let told = world.ask(&asked("go", &mended)).last().await.unwrap();
+    assert_eq!(told.response, "mended");
+    let told = world.ask(&question("go", false)).last().await.unwrap();
+    assert_eq!(told.response, "flow");
+}
+
 /// Who does not ask for what the model thinks is told the answer alone, as ever.
 async fn what_a_model_thinks_is_told_to_who_wants_it(place: Place) {
     let reply = || Reply::pieces(["<thi", "nk>Act", "ion: x</th", "ink>\n", "yes", "!"]);
@@ -492,6 +529,7 @@ tg_testkit::on_both_buses!(
     output_that_the_provider_does_not_report_is_estimated,
     a_question_names_its_model_and_those_in_its_place,
     line_067_the_service_of_a_workspace_answers,
+    line_108_the_service_of_a_workspace_rests,
     a_whole_answer_is_one_message,
     what_a_model_thinks_is_told_to_who_wants_it,
     failures_are_typed_metered_and_silent_about_the_provider,

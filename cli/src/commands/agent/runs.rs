@@ -243,7 +243,7 @@ pub struct Confirm {
     /// Whether the tool may be used
     #[arg(value_name = "yes|no", value_parser = ["yes", "no"])]
     answer: String,
-    /// The message that asks, where the run asks several things
+    /// The message that asks, where the run has asked more than once
     #[arg(long, value_name = "ID")]
     message_id: Option<String>,
     /// A run of somebody else in the workspace, for its administrators

@@ -255,7 +255,9 @@ impl Runs {
                 let text = "the run asks nothing, or what was asked was answered or is over";
                 Err(Error::new(ErrorCode::NotFound, text))
             }
-            Replied::Several => Err(bad("message_id: is required: the run asks several things")),
+            Replied::Several => Err(bad(
+                "message_id: is required: the run has asked more than once",
+            )),
         }
     }
 

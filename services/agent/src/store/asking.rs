@@ -37,6 +37,6 @@ pub enum Replied {
     NoRun,
     /// The run asks nothing now.
     NothingAsked,
-    /// Several questions are open, and none was named.
+    /// Several questions are open, or others were before, and none was named.
     Several,
 }

@@ -485,6 +485,7 @@ macro_rules! suite {
                 a_known_config_store_is_remembered,
                 a_user_answers_once_and_in_time,
                 questions_of_subagents_are_answered_with_their_run,
+                a_bare_answer_is_for_the_first_question_of_a_run,
                 open_questions_of_a_workspace_are_bounded,
                 a_record_is_kept_in_order_and_what_has_a_name_once,
                 a_record_that_grows_too_large_is_not_kept,

@@ -308,7 +308,7 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore + HeadStore {
         at: CallAt,
     ) -> Result<Option<Confirmation>, StorageError>;
 
-    /// Answers what a run, by its question's id, or one of its subagents asks: the one with that name, else the only one. The
+    /// Answers what a run, by its question's id, or one of its subagents asks: the one with that name, else the only one so far. The
     /// first answer stands, and none after its time.
     async fn answer_user(
         &self,

@@ -50,21 +50,24 @@ pub(crate) fn is_cross_site(headers: &HeaderMap) -> bool {
 
 /// Whether a request comes from a web page that this host did not serve, or from a form.
 pub(crate) fn is_foreign_page(headers: &HeaderMap) -> bool {
-    let text = |name: &str| {
-        let value = headers.get(name)?;
-        Some(value.to_str().unwrap_or("?").to_ascii_lowercase())
-    };
+    let kind = lower(headers, header::CONTENT_TYPE);
+    let is_json = kind.is_none_or(|kind| kind.starts_with("application/json"));
+    let is_form = headers.contains_key(header::ORIGIN) && !is_json;
+    is_form || is_foreign_origin(headers)
+}
+
+/// The same where this host serves a form.
+pub(crate) fn is_foreign_origin(headers: &HeaderMap) -> bool {
     let cross = is_cross_site(headers);
-    let Some(origin) = text("origin") else {
+    let Some(origin) = lower(headers, header::ORIGIN) else {
         return cross;
     };
-    let own = text("host").is_some_and(|host| {
+    let own = lower(headers, header::HOST).is_some_and(|host| {
         origin
             .split_once("://")
             .is_some_and(|(scheme, rest)| matches!(scheme, "http" | "https") && rest == host)
     });
-    let json = text("content-type").is_none_or(|kind| kind.starts_with("application/json"));
-    cross || !own || !json
+    cross || !own
 }
 
 /// `localhost`, `127.0.0.1` or `[::1]`, with or without a port.

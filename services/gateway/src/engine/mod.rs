@@ -7,6 +7,7 @@ pub(crate) mod event;
 mod fuzz;
 pub(crate) mod langgraph;
 pub(crate) mod mcp;
+pub(crate) mod oauth;
 pub(crate) mod promql;
 pub(crate) mod rdf;
 pub(crate) mod scrub;

@@ -43,6 +43,23 @@ pub(crate) async fn login(
     outcome.await.unwrap_or_else(refused)
 }
 
+/// What the iam service answers to a name and a password: a token, or why there is none.
+pub(super) async fn sign_in(
+    app: &App,
+    username: &str,
+    password: &str,
+    meta: Meta,
+) -> Result<Body, RequestError> {
+    let fields = [
+        ("username", username),
+        ("password", password),
+        ("workspace", ""),
+        ("api_key", ""),
+    ];
+    let fields = fields.map(|(key, value)| (key.to_owned(), json!(value)));
+    ask(app, "login", Body::from_iter(fields), &stranger(), meta).await
+}
+
 /// The first key of a fresh system, for who has its one-time code, in a header or the body, or asks from a program
 /// on the same machine.
 pub(crate) async fn bootstrap(
@@ -136,13 +153,17 @@ fn come_again(code: ErrorCode, message: &str) -> Option<Response> {
     }
     let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
     let mut response = refusal(status, message);
-    // The iam service says it in words.
-    let seconds = message.split(' ').find(|word| word.parse::<u32>().is_ok());
-    let seconds = HeaderValue::from_str(seconds.unwrap_or("1"));
-    if let Ok(seconds) = seconds {
-        response.headers_mut().insert(header::RETRY_AFTER, seconds);
-    }
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, pause(message));
     Some(response)
+}
+
+/// In how many seconds to come again, as a header has it. The iam service says it in words.
+pub(super) fn pause(message: &str) -> HeaderValue {
+    let mut words = message.split(' ');
+    let seconds = words.find_map(|word| word.parse::<u32>().ok());
+    HeaderValue::from(seconds.unwrap_or(1))
 }
 
 /// Success, or the one refusal that says nothing.

@@ -10,11 +10,15 @@ use crate::spelling::is_below;
 use crate::state::Shared;
 
 /// What such pages may ask.
-const SURFACES: [&str; 4] = [
+const SURFACES: [&str; 7] = [
     "/v1",
     "/langgraph",
     "/mcp",
     "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-authorization-server",
+    // Not the page between them, on which a user types a password.
+    "/oauth/register",
+    "/oauth/token",
 ];
 const METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
 /// Headers of an answer that a page reads beside those that each page does.

@@ -85,10 +85,14 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     // What needs no key must not come from pages of others. A socket says its key in a message, and has an origin.
     let has_key = read::names_key(request.headers());
     let names_itself = !app.auth.open() && (has_key || has_token(&request) || is_upgrade(&request));
-    if !names_itself && guard::is_cross_site(request.headers()) && !is_of_page(&request) {
+    if !names_itself && guard::is_cross_site(request.headers()) && !is_linked(&request) {
         return denied(&request);
     }
-    if request.method() == Method::POST && !has_key && guard::is_foreign_page(request.headers()) {
+    let is_foreign = match is_of_sign_in(&request) {
+        true => guard::is_foreign_origin,
+        false => guard::is_foreign_page,
+    };
+    if request.method() == Method::POST && !has_key && is_foreign(request.headers()) {
         return denied(&request);
     }
     next.run(request).await
@@ -138,9 +142,16 @@ fn is_upgrade(request: &Request) -> bool {
     request.headers().contains_key(header::UPGRADE)
 }
 
-/// Whether it asks for what was built into the program, to which anybody may link.
-fn is_of_page(request: &Request) -> bool {
-    pattern(request).is_some_and(paths::is_of_page)
+/// Whether it asks for something to which anybody may link: what was built into the program, and the page to which clients of
+/// `/mcp` send their users, which shows nothing that its address does not say.
+fn is_linked(request: &Request) -> bool {
+    let is_shown = request.method() == Method::GET && is_of_sign_in(request);
+    is_shown || pattern(request).is_some_and(paths::is_of_page)
+}
+
+/// Whether it is the page on which users sign in. It sends a form.
+fn is_of_sign_in(request: &Request) -> bool {
+    pattern(request) == Some(paths::AUTHORIZE)
 }
 
 fn pattern(request: &Request) -> Option<&str> {

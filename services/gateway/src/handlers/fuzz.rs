@@ -1,5 +1,5 @@
 //! What a stranger may send through the endpoints: headers, frames of the socket and their heads, lines of imports,
-//! forms of SPARQL, selectors and expositions of metrics.
+//! forms of SPARQL, requests to authorize, selectors and expositions of metrics.
 
 use axum::body::Body as HttpBody;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
@@ -10,11 +10,13 @@ use tg_core_file::msgpack;
 use tg_testkit::fuzz::{beside_doors, door, run};
 
 use super::frame_heads::heads;
+use super::oauth::fields;
 use super::socket_frame::{parse, question};
 use super::sparql::Asked;
 use super::{cores, edge, intake, read};
 use crate::auth::guard::{is_foreign_page, is_local};
 use crate::budget::{Budget, Reader, Users};
+use crate::engine::oauth::{self, Refused, origin};
 use crate::engine::promql::{Selector, parse_text};
 use crate::engine::translate::bulk::BulkKind;
 use crate::received::Received;
@@ -115,6 +117,32 @@ fn forms_of_sparql() {
                 Err(fault) => return sayings.say(fault.error()),
             }
         }
+    });
+}
+
+#[test]
+fn requests_to_authorize() {
+    let seeds: [&[u8]; 3] = [
+        b"response_type=code&client_id=eyJuIjoiVCIsInIiOlsiaHR0cDovLzEyNy4wLjAuMS9jYiJdfQ&redirect_uri=http%3A%2F%2F127.0.0.1%2Fcb&code_challenge_method=S256&state=s",
+        b"client_id=%7B%7D&redirect_uri=https://evil.example/cb&resource=",
+        b"a=b&a=c&%ff",
+    ];
+    run("requests to authorize", &seeds, |bytes| {
+        let Some(given) = fields(&String::from_utf8_lossy(bytes)) else {
+            return;
+        };
+        let to = match oauth::Asked::read(&given, "http://gate:1", |_| false) {
+            Ok((_, asked)) => asked.back("code", "c"),
+            Err(Refused::Back(to)) => to,
+            Err(Refused::Here(_)) => return,
+        };
+        // Nobody is sent to another machine.
+        let host = origin(&to).unwrap().trim_start_matches("http://");
+        let is_here = ["127.0.0.1", "[::1]", "localhost"].iter().any(|name| {
+            let port = host.strip_prefix(name);
+            port.is_some_and(|port| port.is_empty() || port.starts_with(':'))
+        });
+        assert!(is_here, "{to}");
     });
 }
 

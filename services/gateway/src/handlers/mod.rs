@@ -35,6 +35,8 @@ pub(crate) mod mcp_target;
 pub(crate) mod metrics;
 mod narrow;
 mod ndjson;
+pub(crate) mod oauth;
+mod oauth_page;
 pub(crate) mod operations;
 pub(crate) mod page;
 pub(crate) mod protected_resource;

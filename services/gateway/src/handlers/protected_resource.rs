@@ -1,5 +1,6 @@
 //! `GET /.well-known/oauth-protected-resource`: what a client that came to `/mcp` without a key may know of it (RFC 9728). Keys
-//! and tokens are those of the iam service. Where nobody needs one, there is no such document.
+//! and tokens are those of the iam service; a client gets a token of its user at `/oauth` (see `oauth.rs`). Where nobody needs
+//! one, there is no such document.
 
 use axum::extract::{Extension, State};
 use axum::http::uri::Authority;
@@ -37,6 +38,7 @@ pub(crate) async fn metadata(
         "resource": format!("{origin}{ENDPOINT}"),
         "resource_name": "Threadgraph",
         "resource_documentation": format!("{origin}/docs"),
+        "authorization_servers": [origin],
         "bearer_methods_supported": ["header"],
         "scopes_supported": scopes(),
     });
@@ -67,7 +69,7 @@ fn scopes() -> Vec<&'static str> {
 }
 
 /// The address by which the client came, as it names it.
-fn origin(app: &App, headers: &HeaderMap, uri: &Uri) -> Option<String> {
+pub(super) fn origin(app: &App, headers: &HeaderMap, uri: &Uri) -> Option<String> {
     let secure = app.certificate.is_some() || forwarded::is_secure(headers);
     named(&forwarded::host(headers, uri)?, secure)
 }

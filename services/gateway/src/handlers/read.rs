@@ -113,6 +113,15 @@ pub(super) async fn known_bytes(
     bytes(app, headers, body, true, &reader, most).await
 }
 
+/// The same of somebody who is not known.
+pub(super) async fn stranger_bytes(
+    app: &App,
+    headers: &HeaderMap,
+    body: HttpBody,
+) -> Result<(Bytes, Received), RequestError> {
+    bytes(app, headers, body, false, &Reader::stranger(), usize::MAX).await
+}
+
 /// The bytes of a body, at most the limit, with what they count.
 async fn bytes(
     app: &App,

@@ -128,7 +128,8 @@ impl Asked {
     }
 }
 
-fn decoded(text: &str) -> Option<String> {
+/// A name or value of a query string or a form; `None`: it is not UTF-8.
+pub(super) fn decoded(text: &str) -> Option<String> {
     let text = text.replace('+', " ");
     let decoded = percent_decode_str(&text).decode_utf8().ok()?;
     Some(decoded.into_owned())

@@ -18,6 +18,7 @@ mod imports;
 mod langgraph;
 mod leaks;
 mod mcp;
+mod oauth;
 mod observe;
 mod offered;
 mod openai;

@@ -31,15 +31,11 @@ async fn a_client_without_a_key_is_told_where_to_read_about_the_endpoint(place: 
         assert_eq!(about["bearer_methods_supported"], json!(["header"]));
         let scopes = about["scopes_supported"].as_array().unwrap();
         assert!(scopes.contains(&json!("documents:read")), "{about}");
-        // Whoever asks for a token is sent nowhere.
-        assert!(about.get("authorization_servers").is_none(), "{about}");
+        assert_eq!(about["authorization_servers"], json!([world.url("")]));
     }
-    for path in [
-        "/.well-known/oauth-authorization-server",
-        "/.well-known/openid-configuration",
-    ] {
-        assert_eq!(world.get(path, "").await.0, 404, "{path}");
-    }
+    // It signs users in for clients (`oauth.rs`), and is no provider of identities.
+    let path = "/.well-known/openid-configuration";
+    assert_eq!(world.get(path, "").await.0, 404);
 }
 
 /// The default flow finds one passage by any words from now on.

@@ -28,7 +28,7 @@ type Opened = (ChatEvent, ChatStream);
 
 /// What follows from a failure before the first piece.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Judged {
+enum Judged {
     /// It may pass: the backend is tried again or left alone.
     Passes,
     /// This backend never answers this question; another may.
@@ -39,7 +39,7 @@ pub(crate) enum Judged {
 
 /// What follows from a failure. One that says that the key or the question is wrong says nothing of health, nor does it that
 /// an answer which comes as a whole takes long: asked again it would take as long.
-pub(crate) fn judged(error: &LlmError, streaming: bool) -> Judged {
+fn judged(error: &LlmError, streaming: bool) -> Judged {
     match error {
         LlmError::Timeout if !streaming => Judged::Final,
         LlmError::RateLimited { .. }
@@ -279,13 +279,15 @@ impl Router {
         let opened = timeout(patience, opening)
             .await
             .unwrap_or(Err(LlmError::Timeout));
-        let told = opened
-            .as_ref()
-            .map_or_else(|error| error.code().as_str(), |_| "ok");
-        metrics::counter!(
-            "tg_model_attempts_total", "backend" => about.name.clone(), "outcome" => told
-        )
-        .increment(1);
+        if self.is_operators {
+            let told = opened
+                .as_ref()
+                .map_or_else(|error| error.code().as_str(), |_| "ok");
+            metrics::counter!(
+                "tg_model_attempts_total", "backend" => about.name.clone(), "outcome" => told
+            )
+            .increment(1);
+        }
         let (first, rest) = opened.inspect_err(|error| {
             // One that answered too late has read the question.
             if *error != LlmError::Timeout {

@@ -27,7 +27,6 @@ use crate::error::LlmError;
 use crate::model::{ChatModel, ChatRequest, ChatStream};
 use held::Held;
 
-pub(crate) use attempts::{Judged, judged};
 pub(crate) use shared::share;
 
 /// What bounds a single provider, which no setting gives bounds: more than a process asks it at once or in a minute, and
@@ -47,6 +46,8 @@ pub struct Router {
     usual: String,
     /// There is one provider: it takes the names of models as they are, and has no name among others.
     alone: bool,
+    /// The operator set it up, so metrics show its backends.
+    is_operators: bool,
     health: Mutex<Health>,
     turn: AtomicUsize,
     chance: fn() -> f64,
@@ -76,6 +77,7 @@ impl Router {
             policy: rules.policy,
             usual: usual.to_owned(),
             alone: false,
+            is_operators: true,
             health: Mutex::default(),
             turn: AtomicUsize::new(0),
             chance: rand::random::<f64>,
@@ -104,6 +106,14 @@ impl Router {
         Self {
             alone: true,
             ..Self::new(vec![(about, model)], &usual, rules)
+        }
+    }
+
+    /// The same over a service that a workspace names.
+    pub(crate) fn of_workspace(model: Arc<dyn ChatModel>, policy: Policy) -> Self {
+        Self {
+            is_operators: false,
+            ..Self::of_one(model, policy)
         }
     }
 
@@ -203,6 +213,9 @@ impl Router {
     }
 
     fn shown(&self, server: &Server, up: bool) {
+        if !self.is_operators {
+            return;
+        }
         let backend = self.abouts[server.at].name.clone();
         metrics::gauge!("tg_model_backend_up", "backend" => backend).set(f64::from(u8::from(up)));
     }

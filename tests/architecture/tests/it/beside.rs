@@ -395,6 +395,10 @@ const RULES: &[Rule] = &[
                 "calls of tools under way, each a request in progress",
             ),
             (
+                "services/gateway/src/codes.rs",
+                "codes of users who signed in within the last minute, as many as its bound says",
+            ),
+            (
                 "services/gateway/src/offers.rs",
                 "questions to clients without an answer yet, one of a request in progress",
             ),

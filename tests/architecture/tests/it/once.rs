@@ -168,10 +168,6 @@ const RULES: &[Rule] = &[
                 "crates/provider-http/src/error.rs",
                 "answers of other servers, by status and Retry-After",
             ),
-            (
-                "services/llm/src/error.rs",
-                "those of models, which also break off",
-            ),
             ("services/embeddings/src/error.rs", "those of embeddings"),
         ],
     },

@@ -55,11 +55,24 @@ async fn the_official_client_uses_the_tools(bus: Bus) -> Result<()> {
     let sent = sent.body(format!("{triples}\n")).send().await?;
     ensure!(sent.status().is_success(), "{}", sent.text().await?);
 
+    let tg = bin_dir()?.join("tg");
+    let tg = tg.to_str().context("a path")?;
+    let args = [tg, &keys[0], &keys[1], &admin];
+    let (told, errors) = client_tells(&server, "mcp_tools.py", &args).await?;
+    ensure!(
+        told["wrong"] == json!([]),
+        "{told:#}\n{errors}\n{}",
+        server.log()
+    );
+    the_audit_knows(&server, &admin).await
+}
+
+/// What a client in Python tells of a gateway, and what it wrote beside it.
+async fn client_tells(server: &Server, client: &str, args: &[&str]) -> Result<(Value, String)> {
     let work = Command::new(root().join(".cache/mcp/bin/python3"))
-        .arg(root().join("tests/integration/clients/mcp_tools.py"))
+        .arg(root().join("tests/integration/clients").join(client))
         .arg(server.url())
-        .arg(bin_dir()?.join("tg"))
-        .args([&keys[0], &keys[1], &admin])
+        .args(args)
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
@@ -68,14 +81,45 @@ async fn the_official_client_uses_the_tools(bus: Bus) -> Result<()> {
         .with_context(|| format!("the client did not end\n{}", server.log()))?
         .context("cannot run Python: run the set-up first")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let told: Value = serde_json::from_str(&text).with_context(|| format!("{text}\n{errors}"))?;
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let told = serde_json::from_str(&text).with_context(|| format!("{text}\n{errors}"))?;
+    Ok((told, errors))
+}
+
+/// It finds the authorization server, registers and sends its user to the page; nobody gave it a key. Nothing of it is in the log.
+async fn the_official_client_signs_its_user_in(bus: Bus) -> Result<()> {
+    let model = ScriptedModel::start(Vec::new()).await?;
+    let node = bus.broker().await?;
+    let launch = launch(&model, node.as_ref()).arg("--auth").arg("iam");
+    let server = launch.ready().await?;
+    let admin = first_key(&server).await?;
+    let user = json!({"username": "paula", "password": "a horse of stone", "roles": ["reader"]});
+    iam(
+        &server,
+        &admin,
+        json!({"operation": "create-user", "user": user}),
+    )
+    .await?;
+    let args = ["paula", "a horse of stone"];
+    let (told, errors) = client_tells(&server, "mcp_sign_in.py", &args).await?;
+    let whole = || format!("{told:#}\n{errors}\n{}", server.log());
     ensure!(
-        told["wrong"] == json!([]),
-        "{told:#}\n{errors}\n{}",
-        server.log()
+        told["pages"] == 1 && told["form"] == true && told["sent"] == 303,
+        "{}",
+        whole()
     );
-    the_audit_knows(&server, &admin).await
+    ensure!(told["returned"] == true, "{}", whole());
+    let tools = told["tools"].as_array().with_context(whole)?;
+    ensure!(tools.contains(&json!("search")), "{}", whole());
+    let left = told["seconds"].as_i64();
+    ensure!(left > Some(0) && left <= Some(3600), "{}", whole());
+    let token = told["token"].as_str().with_context(whole)?;
+    let log = server.log();
+    ensure!(
+        !log.contains(token) && !log.contains("a horse of stone"),
+        "{log}"
+    );
+    Ok(())
 }
 
 /// What was refused by way of a tool is written down as what it is, and where it came in.
@@ -179,5 +223,6 @@ async fn a_call_ends_with_its_caller_or_by_a_notice(bus: Bus) -> Result<()> {
 
 on_both_buses!(
     the_official_client_uses_the_tools,
+    the_official_client_signs_its_user_in,
     a_call_ends_with_its_caller_or_by_a_notice,
 );

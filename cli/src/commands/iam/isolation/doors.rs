@@ -189,6 +189,10 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
             Effect::Write,
             Way::Post(path.to_owned(), "application/octet-stream", ""),
         ),
+        ("post", "/oauth/register" | "/oauth/authorize" | "/oauth/token") => one(
+            Effect::Read,
+            Way::Post(path.to_owned(), "application/x-www-form-urlencoded", ""),
+        ),
         ("get", "/api/v1/export-core" | "/api/v1/document-stream") => {
             one(Effect::Read, Way::Get(path.to_owned(), Vec::new()))
         }
@@ -220,7 +224,9 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
             | "/health/live"
             | "/health/ready"
             | "/.well-known/oauth-protected-resource"
-            | "/.well-known/oauth-protected-resource/mcp",
+            | "/.well-known/oauth-protected-resource/mcp"
+            | "/.well-known/oauth-authorization-server"
+            | "/oauth/authorize",
         ) => one(Effect::Read, Way::Page(path.to_owned())),
         _ => return None,
     })

@@ -26,7 +26,7 @@ use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Chosen, Observation, Taken};
 use crate::engine::usage::Scope;
 use crate::options::Options;
-use crate::store::{Days, Whose};
+use crate::store::{Days, Replied, Whose};
 
 const MEET: Spec<Serves<ToolServiceRequest, ToolServiceResponse>> =
     Spec::pair("request", "response");
@@ -358,9 +358,21 @@ async fn a_user_is_asked_before_each(place: Place) {
                 Answer::No
             };
             let whose = Whose::User("ann".into());
-            let asked = ("q", part.message_id.as_str());
-            let noted = world.ledger.answer_user(&whose, asked, (said, "ann"), 1);
-            noted.await.unwrap();
+            let reply = async |asked: &str| {
+                let noted = world
+                    .ledger
+                    .answer_user(&whose, ("q", asked), (said, "ann"), 1);
+                noted.await.unwrap()
+            };
+            // Only the first question takes an answer that names none.
+            let bare = match said {
+                Answer::Yes => Replied::Noted,
+                _ => Replied::Several,
+            };
+            assert_eq!(reply("").await, bare);
+            if bare == Replied::Several {
+                assert_eq!(reply(&part.message_id).await, Replied::Noted);
+            }
             world.agent.answers.notify_waiters();
         }
         chunks.push(part);

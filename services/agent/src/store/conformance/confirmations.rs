@@ -110,9 +110,33 @@ pub(super) async fn questions_of_subagents_are_answered_with_their_run(store: St
     assert_eq!(reply("s1").await, Replied::Noted);
     assert_eq!(reply("deep").await, Replied::Noted);
     assert_eq!(reply("other").await, Replied::NothingAsked);
-    assert_eq!(reply("").await, Replied::Noted, "one is left");
+    assert_eq!(reply("").await, Replied::Several, "the run asked before");
+    assert_eq!(reply("s0").await, Replied::Noted);
     let row = store.confirmation("s0", (1, 0)).await.unwrap().unwrap();
     assert_eq!(row.answer, Some(Answer::No));
+}
+
+pub(super) async fn a_bare_answer_is_for_the_first_question_of_a_run(store: Store) {
+    let reply = async |asked: &str, now_ms| {
+        let said = (Answer::Yes, "u");
+        store
+            .answer_user(&user("u"), ("q-r", asked), said, now_ms)
+            .await
+            .unwrap()
+    };
+    asks(&store, "u", "r", 500).await;
+    assert_eq!(reply("", 20).await, Replied::Noted);
+    assert_eq!(reply("", 20).await, Replied::NothingAsked);
+    ask(&store, of("r"), 2, asking("ws#3", "second", 500), 30).await;
+    assert_eq!(reply("", 40).await, Replied::Several);
+    let row = store.confirmation("r", (2, 0)).await.unwrap().unwrap();
+    assert_eq!(row.answer, None, "a late answer is not for the second");
+    assert_eq!(reply("second", 40).await, Replied::Noted);
+    // One whose time is over without an answer was asked, too.
+    ask(&store, of("r"), 3, asking("ws#3", "third", 60), 50).await;
+    ask(&store, of("r"), 4, asking("ws#3", "fourth", 500), 70).await;
+    assert_eq!(reply("third", 80).await, Replied::NothingAsked);
+    assert_eq!(reply("", 80).await, Replied::Several);
 }
 
 pub(super) async fn open_questions_of_a_workspace_are_bounded(store: Store) {

@@ -73,7 +73,8 @@ pub(super) fn ask(
     of(tx, run, (step, nth))
 }
 
-/// Whoever asked for a run answers what it asks, or one of its subagents, or one of theirs.
+/// Whoever asked for a run answers what it asks, or one of its subagents, or one of theirs. A bare answer to a run that asked
+/// before may be meant for the earlier question, so only the first one takes it.
 pub(super) fn reply(
     tx: &Transaction<'_>,
     run: &str,
@@ -86,19 +87,19 @@ pub(super) fn reply(
         "WITH RECURSIVE one(run) AS (
            SELECT ?1 UNION SELECT run.run FROM one JOIN run
              ON run.question > 'subagent/' || one.run || '/' AND run.question < 'subagent/' || one.run || '0')
-         SELECT run, step, nth FROM confirmation
+         SELECT run, step, nth, answer IS NULL AND until_ms > ?3 AS open FROM confirmation
          WHERE run IN (SELECT run FROM one)
-           AND (asked = ?2 OR ?2 = '') AND answer IS NULL AND until_ms > ?3 LIMIT 2",
+           AND (asked = ?2 OR ?2 = '') AND answer IS NOT ?4 ORDER BY open DESC LIMIT 2",
     )?;
-    let rows = open.query_map(params![run, asked, now_ms], |row| {
-        Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))
+    let refused = Answer::TooMany.number();
+    let rows = open.query_map(params![run, asked, now_ms, refused], |row| {
+        Ok((row.get(0)?, (row.get(1)?, row.get(2)?), row.get(3)?))
     })?;
-    let rows: Vec<(String, CallAt)> = rows.collect::<Result<_, _>>()?;
-    let [(run, (step, nth))] = rows.as_slice() else {
-        return Ok(match rows.is_empty() {
-            true => Replied::NothingAsked,
-            false => Replied::Several,
-        });
+    let rows: Vec<(String, CallAt, bool)> = rows.collect::<Result<_, _>>()?;
+    let (run, (step, nth)) = match rows.as_slice() {
+        [(run, at, true)] => (run, at),
+        [(_, _, true), ..] => return Ok(Replied::Several),
+        _ => return Ok(Replied::NothingAsked),
     };
     tx.prepare_cached(
         "UPDATE confirmation SET answer = ?3, who = ?4

@@ -121,6 +121,17 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
             }
             "bootstrap-status" => response.bootstrap_available = true,
             "login" if ask.username == "slow" => return std::future::pending().await,
+            "login" if ask.username == "hasty" => {
+                let text = "too many attempts, try again in 30 seconds";
+                return Err(Error::new(ErrorCode::Busy, text));
+            }
+            "login" if (&*ask.username, &*ask.password) == ("ada", "open sesame") => {
+                let claims = tg_jwt::Claims::new("admin", "default", 0, clock::now().timestamp());
+                let signing = self.signing.lock();
+                let token = signing.first().map(|key| key.sign(&claims));
+                response.jwt = token.expect("a key").expect("a token");
+                response.jwt_expires = "2999-01-01T00:00:00+00:00".into();
+            }
             "bootstrap" => response.bootstrap_admin_api_key = "tg_admin".into(),
             operation if operation.contains("-workspace") => {
                 response = of_workspaces(&mut self.workspaces.lock(), &ask)?;
