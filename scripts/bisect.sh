@@ -16,7 +16,8 @@ command -v valgrind >/dev/null || { echo "bisect: valgrind is required: run scri
 mkdir -p "$place"
 touch "$counts"
 
-# All commits are built alike, whatever profile they bring.
+# All commits are built alike, whatever profile they bring. The lints of `make test` would refuse warnings of earlier commits.
+unset RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS RUSTFLAGS LIBSQLITE3_FLAGS
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=3 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 export CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=symbols
 
@@ -26,6 +27,8 @@ CARGO_TARGET_DIR=$place/driver cargo build --quiet --release --locked -p tg-inte
 driver=$place/driver/release/examples/run_instructions
 
 tree=$place/tree
+# A tree that was deleted by hand is still known to git, which then refuses to make it again.
+git worktree prune
 [ -e "$tree/.git" ] || git worktree add --quiet --detach "$tree" "$to"
 
 commits=$place/commits
@@ -34,6 +37,14 @@ last=$(wc -l < "$commits")
 [ "$last" -ge 2 ] || { echo "bisect: there is no commit from $from to $to" >&2; exit 1; }
 echo "bisect: $last commits, looks at $looks" >&2
 
+# Builds the commit that is checked out. Cargo also reads the configuration of this tree, below which that one lies: what it adds to
+# SQLite is not that of a commit which has none.
+build() (
+  cd "$tree" || exit 1
+  grep -qs LIBSQLITE3_FLAGS .cargo/config.toml || export LIBSQLITE3_FLAGS=
+  CARGO_TARGET_DIR=$place/target cargo build --quiet --release --locked -p tg-server --bin threadgraph
+)
+
 # Counts the commit of a line. One that cannot be built or counted counts as none.
 count_at() {
   local commit count=none
@@ -41,7 +52,7 @@ count_at() {
   ! grep -q "^$commit " "$counts" || return 0
   echo "bisect: ${commit:0:8} ($1 of $last)" >&2
   git -C "$tree" checkout --quiet --force --detach "$commit"
-  if (cd "$tree" && CARGO_TARGET_DIR=$place/target cargo build --quiet --release --locked --bin threadgraph) >&2; then
+  if build >&2; then
     count=$("$driver" "$place/target/release/threadgraph") || count=none
   fi
   printf '%s %s\n' "$commit" "$count" >> "$counts"

@@ -19,7 +19,7 @@ free=$(df --output=avail -k "$place" | tail -n 1)
 [ "$free" -ge $((8 << 20)) ] || { echo "compare: the two builds take up to 8 GB, and $((free >> 20)) GB are free" >&2; exit 1; }
 
 # Both are built alike, whatever profile they bring. The lints of `make test` would refuse warnings of the earlier commit.
-unset RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS
+unset RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS RUSTFLAGS LIBSQLITE3_FLAGS
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=3 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 export CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=symbols
 
@@ -55,7 +55,12 @@ if [ ! -x "$kept" ]; then
   git worktree prune
   [ -e "$tree/.git" ] || git worktree add --quiet --detach "$tree" "$commit"
   git -C "$tree" checkout --quiet --force --detach "$commit"
-  (cd "$tree" && CARGO_TARGET_DIR=$place/target-earlier cargo build --quiet --release --locked -p tg-server --bin threadgraph)
+  (
+    cd "$tree"
+    # Cargo also reads the configuration of this tree, below which that one lies. What it adds to SQLite is not that commit's.
+    grep -qs LIBSQLITE3_FLAGS .cargo/config.toml || export LIBSQLITE3_FLAGS=
+    CARGO_TARGET_DIR=$place/target-earlier cargo build --quiet --release --locked -p tg-server --bin threadgraph
+  )
   cp "$place/target-earlier/release/threadgraph" "$kept.part"
   mv "$kept.part" "$kept"
   # A second call takes the copy, so the build would only fill the disk.
@@ -66,7 +71,7 @@ lay earlier "$kept"
 
 # The services that a program knows, as its help names them.
 services() {
-  "$place/$1/threadgraph" serve --help | tr '\n' ' ' | grep -o 'possible values: [a-z0-9_, -]*\]' | sed -n '1s/possible values: \(.*\)\]/\1/p' | tr -d ','
+  "$place/$1/threadgraph" serve --help | tr -s '\n ' ' ' | grep -o 'possible values: [a-z0-9_, -]*\]' | sed -n '1s/possible values: \(.*\)\]/\1/p' | tr -d ','
 }
 for which in now earlier; do
   [ -n "$(services "$which")" ] || { echo "compare: $place/$which/threadgraph does not name its services" >&2; exit 1; }

@@ -155,6 +155,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             repeats: settings.answers_mb << 20,
             taps: settings.exports_mb << 20,
             questions: settings.questions_mb << 20,
+            near: true,
             tracer,
             ..MeshOptions::default()
         },

@@ -273,7 +273,10 @@ pub enum BusError {
 }
 
 /// Refuses a message that a bus of this largest body does not carry. A broker would close the connection for it.
-pub(crate) fn check_size(envelope: &Envelope, limit: usize) -> Result<(), BusError> {
+///
+/// # Errors
+/// [`BusError::TooLarge`] or [`BusError::HeadersTooLarge`].
+pub fn check_size(envelope: &Envelope, limit: usize) -> Result<(), BusError> {
     if envelope.body.len() > limit {
         return Err(BusError::TooLarge { limit });
     }

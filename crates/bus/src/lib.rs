@@ -26,4 +26,5 @@ pub use bus::{
 };
 pub use handover::Handover;
 pub use mode::{Mode, WireRules};
+pub use tap::Tap;
 pub use task::{TaskKind, Tasks};

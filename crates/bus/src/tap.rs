@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::bus::{Delivery, Envelope, Sink};
 
 /// A sink that can be turned off.
-pub(crate) struct Tap {
+pub struct Tap {
     sink: Arc<dyn Sink>,
     open: AtomicBool,
     busy: AtomicUsize,
@@ -16,7 +16,7 @@ pub(crate) struct Tap {
 
 impl Tap {
     /// An open tap.
-    pub(crate) fn new(sink: Arc<dyn Sink>) -> Arc<Self> {
+    pub fn new(sink: Arc<dyn Sink>) -> Arc<Self> {
         Arc::new(Self {
             sink,
             open: AtomicBool::new(true),
@@ -41,7 +41,7 @@ impl Tap {
     }
 
     /// Hands over a message that needs no settling. If the tap is shut, it comes back.
-    pub(crate) fn pass(&self, envelope: Envelope) -> Option<Envelope> {
+    pub fn pass(&self, envelope: Envelope) -> Option<Envelope> {
         let delivery = Delivery {
             envelope,
             redelivered: false,
@@ -52,12 +52,12 @@ impl Tap {
     }
 
     /// Shuts the tap without waiting for deliveries in progress.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.open.store(false, Ordering::SeqCst);
     }
 
     /// Shuts the tap; nothing is delivered once this returns.
-    pub(crate) async fn shut(&self) {
+    pub async fn shut(&self) {
         self.close();
         while self.busy.load(Ordering::SeqCst) > 0 {
             tokio::task::yield_now().await;

@@ -71,6 +71,7 @@ pub mod leased_store;
 mod leases;
 pub mod mesh;
 pub mod middleware;
+mod near;
 pub mod presence;
 pub mod processor;
 mod receipt;

@@ -90,17 +90,22 @@ impl PresenceView {
     /// The live processes that serve the processor, by name. Costs no look at flows: it is asked at each change.
     pub fn serving(&self, processor: &str) -> Vec<String> {
         let processes = self.0.processes.lock();
-        let serves = |process: &Process| {
-            let said = process.processors.get(processor);
-            self.live(process) && said.is_some_and(|(state, _)| state == "serving")
-        };
         let mut names: Vec<String> = processes
             .iter()
-            .filter(|(_, process)| serves(process))
+            .filter(|(_, process)| self.serves(process, processor))
             .map(|(name, _)| name.clone())
             .collect();
         names.sort();
         names
+    }
+
+    /// Whether no other live process serves the processor.
+    pub(crate) fn is_alone(&self, processor: &str) -> bool {
+        let processes = self.0.processes.lock();
+        let mut others = processes
+            .iter()
+            .filter(|(name, _)| name.as_str() != &*self.0.own);
+        !others.any(|(_, process)| self.serves(process, processor))
     }
 
     /// Messages of the flow in progress, by processor.
@@ -265,6 +270,11 @@ impl PresenceView {
         }
     }
 
+    fn serves(&self, process: &Process, processor: &str) -> bool {
+        let said = process.processors.get(processor);
+        self.live(process) && said.is_some_and(|(state, _)| state == "serving")
+    }
+
     fn live(&self, process: &Process) -> bool {
         process.heard.is_none_or(|heard| heard.elapsed() < EXPIRES)
     }
@@ -425,5 +435,33 @@ mod tests {
         hear("c", "detached", (true, 2, 11));
         assert!(view.uncounted("w", "f", 2).is_empty());
         assert_eq!(view.answered("w", "f", 2), answered);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_is_alone_while_no_other_live_one_serves() {
+        let view = PresenceView::new("own".into());
+        let hear = |process: &str, kind: &str, state: &str| {
+            let processors = vec![HostedProcessor {
+                id: "p".into(),
+                state: state.into(),
+                flows: Vec::new(),
+            }];
+            view.hear(Presence {
+                process: process.into(),
+                kind: kind.into(),
+                processors,
+                ..Presence::default()
+            });
+            view.is_alone("p")
+        };
+        assert!(hear("own", "full", "serving"));
+        assert!(hear("other", "full", "standby"));
+        assert!(!hear("other", "attached", "serving"));
+        assert!(view.is_alone("another"));
+        assert!(hear("other", "bye", ""));
+        assert!(!hear("other", "full", "serving"));
+        // It was killed.
+        tokio::time::sleep(EXPIRES).await;
+        assert!(view.is_alone("p"));
     }
 }

@@ -34,6 +34,18 @@ pub(crate) struct ServeSink {
 }
 
 impl ServeSink {
+    /// Takes a question, or refuses it.
+    pub(crate) fn accept(&self, mut delivery: Delivery) {
+        let envelope = std::mem::take(&mut delivery.envelope);
+        delivery.ack();
+        let framed = self.slot.mesh.rules().framed;
+        if framed && envelope.headers.frame != Some(Frame::Ask) {
+            metrics::counter!("tg_questions_malformed_total").increment(1);
+            return;
+        }
+        self.take(envelope);
+    }
+
     fn refusal(&self, headers: &Headers) -> Option<Error> {
         let refused = |code, text: &str| Some(Error::new(code, text));
         if headers
@@ -215,16 +227,9 @@ async fn answer(
 }
 
 impl Sink for ServeSink {
-    fn deliver(&self, mut delivery: Delivery) {
+    fn deliver(&self, delivery: Delivery) {
         self.intake.take();
-        let envelope = std::mem::take(&mut delivery.envelope);
-        delivery.ack();
-        let framed = self.slot.mesh.rules().framed;
-        if framed && envelope.headers.frame != Some(Frame::Ask) {
-            metrics::counter!("tg_questions_malformed_total").increment(1);
-            return;
-        }
-        self.take(envelope);
+        self.accept(delivery);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::consume_sink::ConsumeSink;
 use crate::instance::At;
 use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
+use crate::near::{NearConsumer, NearSink};
 use crate::processor::{Handler, Hosted, Processor};
 use crate::scope::InstanceScope;
 use crate::serve_sink::{ServeSink, response_topic};
@@ -181,7 +182,9 @@ impl Wiring {
                     subscription: subscription.clone(),
                     intake,
                 });
-                mesh.bus().consume(&subscription, how, sink).await
+                let consumer = mesh.bus().consume(&subscription, how, sink.clone());
+                let consumer = consumer.await?;
+                Ok(self.near(mesh, subscription.topic, sink, consumer))
             }
             Handler::Read(handler) => {
                 let sink = Arc::new(ConsumeSink {
@@ -196,6 +199,27 @@ impl Wiring {
                 mesh.bus().consume(&subscription, how, sink).await
             }
         }
+    }
+
+    /// Has this process ask a server of its own without the broker, as long as no other process serves. Who serves a store is the
+    /// broker's to decide, which has its claim.
+    fn near(
+        &self,
+        mesh: &Mesh,
+        topic: Topic,
+        sink: Arc<ServeSink>,
+        consumer: Box<dyn Consumer>,
+    ) -> Box<dyn Consumer> {
+        let is_near =
+            mesh.options().near && mesh.rules().own_question_queues && !mesh.bus().in_process();
+        if !is_near || self.claim.is_some() {
+            return consumer;
+        }
+        let (presence, id) = (mesh.presence().clone(), self.id.clone());
+        let alone = Box::new(move || presence.is_alone(&id));
+        let near = Arc::new(NearSink(sink));
+        let near = mesh.port().near().add(topic, near, alone);
+        Box::new(NearConsumer::new(consumer, near))
     }
 }
 

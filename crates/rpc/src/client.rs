@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tg_bus::bus::check_size;
 use tg_bus::pause::{ONCE_UP, doubled};
 use tg_bus::{
     BusError, Consume, Consumer, Delivery, Envelope, Link, PublishMode, Routed, Sink, Target,
@@ -337,6 +338,9 @@ impl RequestClient {
         if passed_on > 0 {
             Arc::make_mut(&mut envelope.headers).seq = Some(passed_on);
         }
+        let Some(envelope) = self.pass_near(question, envelope) else {
+            return Ok(Published::Sent(Ok(Routed::Queued)));
+        };
         let publish = self
             .0
             .port
@@ -355,6 +359,21 @@ impl RequestClient {
                 () = question.deadline.reached() => return Ok(Published::Interrupted),
                 () = question.cancel.cancelled() => return Ok(Published::Interrupted),
             }
+        }
+    }
+
+    /// Hands the question to the server of this process, where no other process serves. Otherwise it comes back.
+    fn pass_near(&self, question: &InFlight, envelope: Envelope) -> Option<Envelope> {
+        let port = &self.0.port;
+        let Target::Topic(topic) = &question.target else {
+            return Some(envelope);
+        };
+        let link = *port.bus().link().borrow();
+        // What a bus refuses as too long is refused here, too.
+        let fits = check_size(&envelope, port.bus().max_body()).is_ok();
+        match matches!(link, Link::Up { .. }) && fits && !question.plain {
+            true => port.near().pass(topic, envelope),
+            false => Some(envelope),
         }
     }
 

@@ -6,6 +6,7 @@
 //!   requests **retransmission**, detects a server that died, and enforces the deadline.
 //! * [`ReplyServer`]: the answering end. It numbers the parts, keeps them in a **retransmit buffer**, sends a
 //!   **heartbeat** while silent, applies **backpressure** by a window of parts and bytes, and stops on cancel.
+//! * [`near::NearServers`]: servers of this process that its own questions reach without the broker.
 //! * [`AwaitedReceipts`]: the receipts that the writer of records waits for; [`ReceiptSender`] sends them for
 //!   records that were kept or refused.
 //! * [`Answer`] reads one answer, [`Responder`] writes one.
@@ -31,6 +32,7 @@ mod exchange;
 mod fuzz;
 mod joined;
 mod liveness;
+pub mod near;
 #[cfg(test)]
 mod noted;
 pub mod peer;

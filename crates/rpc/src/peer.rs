@@ -53,6 +53,8 @@ pub struct PeerOptions {
     pub taps: usize,
     /// Memory that large questions in progress may take in this process, in bytes.
     pub questions: usize,
+    /// Questions to a processor without a store do not pass through the broker where this process alone serves it.
+    pub near: bool,
     /// Who starts the spans of this process.
     pub tracer: Tracer,
 }
@@ -66,6 +68,7 @@ impl Default for PeerOptions {
             repeats: limits::REPEATS,
             taps: 256 << 20,
             questions: 256 << 20,
+            near: false,
             tracer: Tracer::default(),
         }
     }

@@ -9,6 +9,8 @@ use tg_bus::{Bus, BusError, Envelope, Link, PublishMode, Routed, Target, TaskKin
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::near::NearServers;
+
 /// How long the bus may take for one message.
 const PUBLISH: Duration = Duration::from_secs(5);
 
@@ -20,6 +22,7 @@ struct Inner {
     bus: Arc<dyn Bus>,
     inbox: Arc<str>,
     tasks: Tasks,
+    near: NearServers,
     reconnected: Mutex<Option<Instant>>,
 }
 
@@ -30,6 +33,7 @@ impl Port {
             bus,
             inbox,
             tasks: Tasks::default(),
+            near: NearServers::default(),
             reconnected: Mutex::default(),
         }))
     }
@@ -47,6 +51,11 @@ impl Port {
     /// The process's tasks.
     pub fn tasks(&self) -> &Tasks {
         &self.0.tasks
+    }
+
+    /// Servers of this process.
+    pub fn near(&self) -> &NearServers {
+        &self.0.near
     }
 
     /// Starts a task.

@@ -4,6 +4,7 @@
 //! may be. Everything random comes from a seed.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tg_schemas::topic::Class;
-use tg_schemas::{Subscription, Topic};
+use tg_schemas::{Frame, Headers, Subscription, Topic};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use tg_bus::{
@@ -61,6 +62,8 @@ struct Core {
     records: Mutex<Vec<Topic>>,
     published: Mutex<Vec<Topic>>,
     flushed: Mutex<Vec<u32>>,
+    answered: Mutex<Vec<(String, Range<u64>)>>,
+    waiting: AtomicU64,
     /// Everything on the bus that has a name and was used.
     names: Mutex<BTreeSet<String>>,
     consumers: AsyncMutex<HashMap<u64, Attached>>,
@@ -95,6 +98,8 @@ impl FaultyBus {
                 records: Mutex::default(),
                 published: Mutex::default(),
                 flushed: Mutex::default(),
+                answered: Mutex::default(),
+                waiting: AtomicU64::new(0),
                 names: Mutex::default(),
                 consumers: AsyncMutex::default(),
                 next: AtomicU64::new(0),
@@ -106,6 +111,11 @@ impl FaultyBus {
     /// Changes what goes wrong from now on.
     pub fn set(&self, faults: Faults) {
         *self.core.faults.lock() = faults;
+    }
+
+    /// Each queue has so many messages more than there are, which nobody takes.
+    pub fn has_waiting(&self, messages: u64) {
+        self.core.waiting.store(messages, Ordering::Relaxed);
     }
 
     /// Runs this whenever a message is flushed: it has left, and its publisher waits.
@@ -126,6 +136,13 @@ impl FaultyBus {
     /// How many parts of an answer each flushed message has.
     pub fn flushed(&self) -> Vec<u32> {
         self.core.flushed.lock().clone()
+    }
+
+    /// The numbers of the parts that each message of the answer to a question has.
+    pub fn answered(&self, question: &str) -> Vec<Range<u64>> {
+        let answered = self.core.answered.lock();
+        let of = answered.iter().filter(|(id, _)| id == question);
+        of.map(|(_, parts)| parts.clone()).collect()
     }
 
     /// The topics, queues and inboxes that were declared, read or published to, as the bus names them.
@@ -242,6 +259,14 @@ fn topic_of(target: &Target) -> Option<&Topic> {
     }
 }
 
+/// The question that a message answers, and the numbers of its parts.
+fn parts_of(headers: &Headers) -> Option<(String, Range<u64>)> {
+    let is_part = matches!(headers.frame, Some(Frame::Part | Frame::Last));
+    let (id, first) = headers.id.clone().zip(headers.seq).filter(|_| is_part)?;
+    let count = u64::from(headers.parts.unwrap_or(1));
+    Some((id, first..first + count))
+}
+
 fn is_record(target: &Target) -> bool {
     topic_of(target).is_some_and(|topic| topic.class() == Class::Flow)
 }
@@ -282,6 +307,7 @@ impl Bus for FaultyBus {
         core.up()?;
         core.name(target);
         core.published.lock().extend(topic_of(target).cloned());
+        core.answered.lock().extend(parts_of(&envelope.headers));
         let faults = *core.faults.lock();
         if core.happens(faults.refuse) {
             return Err(BusError::Down);
@@ -356,7 +382,12 @@ impl Bus for FaultyBus {
 
     async fn queue_state(&self, of: &Subscription) -> Result<Option<QueueState>, BusError> {
         self.core.up()?;
-        self.core.inner.queue_state(of).await
+        let state = self.core.inner.queue_state(of).await?;
+        let waiting = self.core.waiting.load(Ordering::Relaxed);
+        Ok(state.map(|state| QueueState {
+            ready: state.ready + waiting,
+            ..state
+        }))
     }
 
     async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError> {

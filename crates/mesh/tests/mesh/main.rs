@@ -7,6 +7,7 @@ mod dialogs;
 mod forwards;
 mod idle;
 mod large;
+mod near;
 mod owners;
 mod records;
 mod refused_purges;

@@ -1,8 +1,9 @@
 //! When a question is asked again, given up and answered late, over a bus that only notes what is said, on paused time.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tg_bus::TaskKind;
+use tg_schemas::limits;
 
 use super::*;
 use crate::noted::Notes;
@@ -325,4 +326,35 @@ async fn a_server_has_a_moment_after_the_deadline_for_its_last_words() {
         }
         assert_eq!(client.open_count(), usize::from(in_time));
     }
+}
+
+/// Counts the questions that it is handed.
+#[derive(Default)]
+struct Handed(AtomicUsize);
+
+impl Sink for Handed {
+    fn deliver(&self, _: Delivery) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_bus_would_refuse_or_hold_back_is_handed_to_no_server_of_this_process() {
+    let (client, notes) = asker().await;
+    let handed = Arc::new(Handed::default());
+    let topic = Topic::system(Class::Request, "config");
+    let near = client.0.port.near();
+    let _server = near.add(topic, handed.clone(), Box::new(|| true));
+    let asked = async |user: Option<String>| {
+        let mut new = new_question(Duration::from_secs(60));
+        Arc::make_mut(&mut new.question.headers).user_id = user;
+        client.send_question(&client.open(new)).await.unwrap();
+        (handed.0.load(Ordering::Relaxed), notes.asked.lock().len())
+    };
+    assert_eq!(asked(None).await, (1, 0));
+    let long = "x".repeat(limits::HEADERS);
+    assert_eq!(asked(Some(long)).await, (1, 1), "its headers are too long");
+    // The broker takes no messages for now.
+    notes.link.send_replace(Link::Blocked);
+    assert_eq!(asked(None).await, (1, 2));
 }

@@ -67,8 +67,10 @@ impl StepExecution {
         [thought, text]: [bool; 2],
     ) -> Vec<Event> {
         let library = self.traces.has_library();
+        // A thought that is empty has no entry, so nothing was promised of it.
+        let as_promised = thought == library || self.reflected(left.decision).is_empty();
         match promised {
-            Some(all) if thought == library && text == library => all,
+            Some(all) if as_promised && text == library => all,
             _ => self.entries().of(left, Stored { thought, text }),
         }
     }

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tg_clients::neighbours::Neighbours;
 use tg_clients::traces::TraceWriter;
 use tg_mesh::config_view::Rows;
 use tg_mesh::{Cx, Responder, Span, SpanKind, clock, telemetry::attributes};
@@ -71,8 +70,8 @@ pub(super) struct StepExecution {
     pub(super) unheard: bool,
     /// Its record. Before that is durable, the step keeps and sends nothing.
     recorded: Recorded,
-    /// Said as soon as there is one.
-    unsent: Vec<AgentResponse>,
+    /// Sent as soon as there is one, or with the next part.
+    pub(super) unsent: Vec<AgentResponse>,
     /// Where a subagent's parts go.
     pub(super) relay: Option<Relay>,
     /// Parts of subagents that were passed on, by kind and name.
@@ -532,31 +531,6 @@ impl StepExecution {
         Ok(())
     }
 
-    /// Sends pieces of the model's text. Those of a detached run are noted before: who takes it up after this
-    /// process died goes on after them.
-    pub(super) async fn say(&mut self, pieces: Vec<Piece>) -> Result<(), Stop> {
-        let resumed = Neighbours::of(&self.cx.mesh).resume_answers();
-        // What is noted bears the number of the part that comes next.
-        self.send_all(Vec::new()).await?;
-        let noted = self.detach && self.is_heard() && resumed && self.out.is_some();
-        let chunks = pieces.iter().map(|piece| self.part_of(piece)).collect();
-        if let Some(playback) = &self.playback {
-            playback.say(&pieces);
-        }
-        if noted && !pieces.is_empty() {
-            let ledger = self.ledger().await?;
-            let (key, seq) = (self.key(), self.telling.at);
-            let kept = ledger.say(&key, self.step, seq, pieces, clock::millis());
-            there(kept.await?)?;
-        }
-        self.send_all(chunks).await
-    }
-
-    /// Whether somebody reads the parts, or may join the run later.
-    pub(super) fn is_heard(&self) -> bool {
-        !self.unheard || self.telling.is_kept()
-    }
-
     pub(super) async fn send_unsent(&mut self) {
         if !self.unsent.is_empty() {
             let unsent = std::mem::take(&mut self.unsent);
@@ -566,6 +540,10 @@ impl StepExecution {
 
     /// Sends chunks of a run whose end is settled, in one message where that can be.
     pub(super) async fn send_if_wanted(&mut self, mut chunks: Vec<AgentResponse>) {
+        if !self.unsent.is_empty() {
+            let later = std::mem::replace(&mut chunks, std::mem::take(&mut self.unsent));
+            chunks.extend(later);
+        }
         if let Some(relay) = &self.relay {
             // The dialog ends with the parent's answer alone.
             chunks.retain(|chunk| !chunk.end_of_dialog);

@@ -1,7 +1,7 @@
 //! Runs: a step record takes one step, a ledger row comes before whatever follows from it.
 //!
 //! `route` settles by which pattern, as `routers` has it from configuration · `step` begins steps, at once or from their
-//! records · `execution` takes one step · `think` asks the model, `compact` what it is shown of earlier steps · `plan` has it plan ahead · `subagents` splits a question, `delegate` gives work
+//! records · `execution` takes one step · `think` asks the model, `saying` sends what it says, `compact` what it is shown of earlier steps · `plan` has it plan ahead · `subagents` splits a question, `delegate` gives work
 //! to other agents, `giving` gives it without waiting, `graphs` gives several that depend on each other, `tasking` is what is not waited for, with what this process knows of it in `tasks`, `announce` announces what came of it, `program` has a program do it, `fan_in` waits for the runs that they are, within `slots`,
 //! `went` is what a subagent's step gives to that · `texts` is what a step leaves in the library, `entries` what in the trace · `act` uses the tool, `together` several side by side, `calling` is one call, `again` when a call is repeated, `ready` what it is made with, `confirm` asks the user before, `hooks` the flow ·
 //! `guard` breaks loops · `polls` has a poll wait · `budget` ends what takes too much, `ahead` reserves for the next step, `stopped` is how, `outside` are calls that no run makes · `ids` are those of new runs · `recorded` is
@@ -50,6 +50,7 @@ mod rooms;
 pub(crate) mod route;
 mod routers;
 mod rows;
+mod saying;
 mod servers;
 mod slots;
 pub(crate) mod step;

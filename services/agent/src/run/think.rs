@@ -407,6 +407,10 @@ impl StepExecution {
         if !progress.answer.is_empty() {
             certain.push((PieceKind::Answer, progress.answer));
         }
+        if certain.is_empty() && shown.thought_ended {
+            // The end of the thought may wait for what comes with the next piece.
+            return Ok(());
+        }
         self.say_all(certain, shown).await
     }
 
@@ -420,7 +424,10 @@ impl StepExecution {
             .map(|(kind, text)| Piece { kind, text })
             .collect();
         pieces.iter().for_each(|piece| shown.add(piece));
-        self.say(pieces).await
+        match self.keep_end(&pieces) {
+            true => Ok(()),
+            false => self.say(pieces).await,
+        }
     }
 
     async fn end_thought(&mut self, shown: &mut Shown) -> Result<(), Stop> {

@@ -25,6 +25,10 @@ const RULES: &[Rule] = &[
                 "crates/rpc/src/client.rs",
                 "answers of foreign services, on their own topics",
             ),
+            (
+                "crates/rpc/src/near.rs",
+                "servers that crates/mesh hosts, for questions of the same process",
+            ),
         ],
     },
     Rule {
@@ -348,6 +352,10 @@ const RULES: &[Rule] = &[
                 "receipts that are waited for; who waits bounds them",
             ),
             ("crates/rpc/src/client.rs", "questions in flight"),
+            (
+                "crates/rpc/src/near.rs",
+                "servers that this process has attached",
+            ),
             ("crates/rpc/src/server.rs", "answers in progress"),
             (
                 "services/agent/src/programs/pool.rs",

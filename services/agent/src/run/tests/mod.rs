@@ -16,6 +16,7 @@ mod hooked;
 mod joined;
 mod knowledge;
 mod loops;
+mod messages;
 mod order;
 mod outside;
 mod passages;

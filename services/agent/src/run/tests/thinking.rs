@@ -1,13 +1,16 @@
 //! What a reasoning model thinks before its reply: the asker is shown it as a thought, and nobody obeys it.
 
+use tg_schemas::vocabulary::tg;
 use tg_testkit::place::Place;
 
 use super::dialog::joined;
-use super::world::{Say, World, question};
+use super::world::{Say, World, question, values};
 
 /// What it thinks looks like a decision, and like an answer.
 const THINKS: &str = "Shall I?\nAction: remote\nArgs: {\"x\": 1}\nFinal Answer: no\n";
 const ADD: &str = "Thought: I add.\nAction: calculator\nArgs: {\"expression\": \"2+2\"}\n";
+
+const ACTS: &str = "Action: calculator\nArgs: {\"expression\": \"2+2\"}\n";
 
 async fn what_a_model_thinks_is_shown_and_no_decision(place: Place) {
     for streaming in [true, false] {
@@ -57,4 +60,22 @@ async fn what_a_model_thinks_is_shown_and_no_decision(place: Place) {
     }
 }
 
-tg_testkit::on_both_buses!(what_a_model_thinks_is_shown_and_no_decision);
+/// Its entries are stored as they were shown: no second look says that the library has no thought.
+async fn a_step_without_a_thought_is_stored_as_it_was_shown(place: Place) {
+    let script = [Say::Text(ACTS), Say::Text("Final Answer: It is 4")];
+    let world = World::new(&place, script).await;
+    let chunks = world.run(&question("2+2?", true)).await;
+    assert!(chunks.iter().all(|chunk| chunk.message_type != "thought"));
+    let (root, stored) = world.told(&chunks).await;
+    let texts = world.texts(2).await;
+    let documents = values(&stored, tg::DOCUMENT);
+    assert_eq!(documents.len(), 2, "{documents:?}");
+    for document in documents {
+        assert!(texts.contains_key(&document), "{root}: {document}");
+    }
+}
+
+tg_testkit::on_both_buses!(
+    what_a_model_thinks_is_shown_and_no_decision,
+    a_step_without_a_thought_is_stored_as_it_was_shown,
+);
