@@ -68,6 +68,7 @@ mod strangers;
 mod summaries;
 mod tasks;
 mod trail;
+mod turns;
 mod wire;
 
 pub use engine::translate;

@@ -28,6 +28,7 @@ use crate::receipts::Receipts;
 use crate::sending::Sending;
 use crate::strangers::Strangers;
 use crate::trail::Trail;
+use crate::turns::Turns;
 
 /// The gateway's parts.
 pub(crate) struct App {
@@ -48,6 +49,8 @@ pub(crate) struct App {
     pub(crate) budget: Budget,
     /// What waits for clients to read it.
     pub(crate) sending: Sending,
+    /// At writing long answers.
+    pub(crate) turns: Turns,
     /// What imports wait to be told by stores.
     pub(crate) receipts: Receipts,
     /// What live exports ask stores within.
@@ -113,6 +116,7 @@ impl App {
                 options.settings.connections,
                 options.auth_mode.into(),
             ),
+            turns: Turns::default(),
             receipts: Receipts::new(&options.settings),
             judges: JudgeRoom::default(),
             detached: Detached::new(options.settings.detached_per_user),

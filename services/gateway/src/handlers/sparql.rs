@@ -1,6 +1,8 @@
 //! `/api/v1/flow/{flow}/sparql/{collection}`: the SPARQL 1.1 Protocol over the service `sparql`, which answers as it
 //! answers everybody; only the words are the standard's.
 
+use std::sync::Arc;
+
 use axum::body::Body as HttpBody;
 use axum::extract::{Extension, OriginalUri, Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
@@ -27,6 +29,7 @@ use crate::error::{RequestError, json_response};
 use crate::registry::Gate;
 use crate::running::Running;
 use crate::state::{App, Shared};
+use crate::turns::Turns;
 
 /// Most results of a part of an answer: few messages for large answers, little memory for each.
 const BATCH: i64 = 1000;
@@ -184,6 +187,8 @@ async fn answer(
         // Whatever the answer will be.
         return Ok(not_acceptable(RESULTS));
     }
+    let workspace = asked.workspace.as_deref();
+    let workspace: Arc<str> = workspace.unwrap_or(&identity.workspace).into();
     let body = json!({
         "query": asked.query.unwrap_or_default(),
         "collection": collection,
@@ -229,6 +234,8 @@ async fn answer(
     let state = Sending {
         first: Some(first),
         rest: Some((running, writer)),
+        turns: app.turns.clone(),
+        workspace,
     };
     let pieces = stream::unfold(state, Sending::next);
     Ok(respond(media, outlet.body(pieces)))
@@ -238,6 +245,9 @@ async fn answer(
 struct Sending {
     first: Option<Bytes>,
     rest: Option<(Running, Writer)>,
+    turns: Turns,
+    /// Whose turns these are.
+    workspace: Arc<str>,
 }
 
 impl Sending {
@@ -246,21 +256,38 @@ impl Sending {
         if let Some(first) = self.first.take() {
             return Some((Ok(first), self));
         }
-        let (mut running, mut writer) = self.rest.take()?;
-        let (written, last) = match part(running.next().await) {
-            Ok((body, last)) => (writer.part(&body), last),
-            Err(fault) => (Err(std::io::Error::other(fault.error().message)), true),
+        let (mut running, writer) = self.rest.take()?;
+        let (body, last) = match part(running.next().await) {
+            Ok(part) => part,
+            Err(fault) => {
+                let error = std::io::Error::other(fault.error().message);
+                return Some((Err(error), self));
+            }
         };
-        let written = written.and_then(|()| match last {
-            true => writer.finish(),
-            false => Ok(()),
-        });
-        let piece = written.map(|()| writer.take());
-        if piece.is_ok() && !last {
-            self.rest = Some((running, writer));
-        }
+        let work = move || written(writer, &body, last);
+        let outcome = self.turns.run(&self.workspace, work).await;
+        let piece = match outcome {
+            Some(Ok((writer, piece))) => {
+                if !last {
+                    self.rest = Some((running, writer));
+                }
+                Ok(piece)
+            }
+            Some(Err(error)) => Err(error),
+            None => Err(std::io::Error::other("the answer could not be written")),
+        };
         Some((piece, self))
     }
+}
+
+/// Writes a part, and what closes the answer after the last.
+fn written(mut writer: Writer, body: &Body, last: bool) -> std::io::Result<(Writer, Bytes)> {
+    writer.part(body)?;
+    if last {
+        writer.finish()?;
+    }
+    let piece = writer.take();
+    Ok((writer, piece))
 }
 
 /// A part of an answer, and whether it is the last.

@@ -30,8 +30,9 @@ use tg_collections::CollectionKey;
 /// Up to so many graphs are listed before the query instead of while it runs: the store's list of
 /// graphs is locked against writers as long as somebody walks it.
 const LISTED: usize = 64;
-/// A part with so many bytes of results is handed over, however few they are.
-const FULL: i64 = 1 << 20;
+/// A part with so many bytes of results is handed over, however few they are: whoever writes, reads or translates one does it at
+/// a stretch, on a thread that others wait for.
+const FULL: i64 = 64 << 10;
 
 /// A query, and what it is evaluated with.
 pub(super) struct Work {
