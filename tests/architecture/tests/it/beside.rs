@@ -114,6 +114,10 @@ const RULES: &[Rule] = &[
                 "the text of all metrics",
             ),
             (
+                "services/gateway/src/turns.rs",
+                "writes pieces of long answers, one of a workspace at a time",
+            ),
+            (
                 "services/gateway/src/judge.rs",
                 "judges one answer, bounded by the request",
             ),

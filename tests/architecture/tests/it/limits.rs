@@ -41,7 +41,6 @@ const OTHERS: &[(&str, &[(&str, &str)])] = &[
             ("services/graph/src/store/embedded/load.rs", "ROWS"),
             ("services/graph/src/store/embedded/scan.rs", "CHUNK_BYTES"),
             ("services/graph/src/store/embedded/sparql/guard.rs", "PIECE"),
-            ("services/graph/src/store/embedded/sparql/run.rs", "FULL"),
             ("services/ingest/src/cut.rs", "BATCH_LENGTH"),
             ("services/ingest/src/parts.rs", "BATCH_BYTES"),
             ("services/ingest/src/parts.rs", "SECTION"),
