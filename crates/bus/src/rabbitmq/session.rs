@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::arguments;
 use super::endpoint::Endpoint;
 use super::options::RecordQueues;
-use super::patience::TIMEOUT;
+use super::patience::ANSWERED;
 use super::wire::{AmqpError, short};
 use crate::bus::BusError;
 
@@ -160,7 +160,7 @@ impl Session {
         };
         let answer = tokio::select! {
             () = self.ended.cancelled() => return Err(AmqpError::Down),
-            answer = timeout(TIMEOUT, answer) => answer.map_err(|_| AmqpError::Down)?,
+            answer = timeout(ANSWERED, answer) => answer.map_err(|_| AmqpError::Down)?,
         };
         let (channel, result) = answer.map_err(|error: lapin::Error| AmqpError::from(error))?;
         // After a refusal the channel is closed or about to be.
@@ -209,7 +209,7 @@ impl Session {
         };
         tokio::select! {
             () = self.ended.cancelled() => Err(AmqpError::Down),
-            done = timeout(TIMEOUT, setup) => done
+            done = timeout(ANSWERED, setup) => done
                 .map_err(|_| AmqpError::Down)?
                 .map_err(|error: lapin::Error| error.into()),
         }
