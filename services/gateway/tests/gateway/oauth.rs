@@ -270,6 +270,25 @@ async fn a_page_of_another_origin_sends_no_form(place: Place) {
     assert_eq!(visitor.world.fakes.iam.count("login"), 0);
 }
 
+/// VS Code takes a free port where the one that it registered is in use, and so do others.
+async fn a_client_on_the_users_machine_may_take_another_port(place: Place) {
+    let visitor = Visitor::start(&place, |_| {}).await;
+    let free = "http://127.0.0.1:59656/cb";
+    let page = visitor.page(&[("redirect_uri", free)]);
+    let shown = answered(visitor.http.get(&page)).await;
+    assert_eq!(shown.status(), 200);
+    let text = shown.text().await.unwrap();
+    assert!(text.contains("<b>http://127.0.0.1:59656</b>"), "{text}");
+    for (back, wanted) in [(BACK, 400), (free, 200)] {
+        let to = sent_to(&answered(visitor.sends(&page, &GOOD)).await);
+        let fields = to.strip_prefix(&format!("{free}?code=")).unwrap();
+        let (code, _) = fields.split_once('&').unwrap();
+        // The code is for the address that was asked for, not for the registered one.
+        let (status, told) = visitor.exchanges(code, &[("redirect_uri", back)]).await;
+        assert_eq!(status, wanted, "{told}");
+    }
+}
+
 /// What is wrong with the form, or at the moment, is not what is wrong with the password.
 async fn a_form_that_is_not_read_or_comes_too_soon_is_no_wrong_password(place: Place) {
     let visitor = Visitor::start(&place, |_| {}).await;
@@ -311,6 +330,7 @@ tg_testkit::on_both_buses!(
     a_code_is_for_its_client_and_address_with_the_proof,
     nobody_is_sent_to_an_address_that_is_not_registered_or_named,
     a_page_of_another_origin_sends_no_form,
+    a_client_on_the_users_machine_may_take_another_port,
     a_form_that_is_not_read_or_comes_too_soon_is_no_wrong_password,
     where_nobody_needs_a_key_nobody_signs_in,
 );
