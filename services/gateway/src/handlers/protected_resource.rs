@@ -35,7 +35,7 @@ pub(crate) async fn metadata(
         return (StatusCode::NOT_FOUND, "404: Not Found").into_response();
     };
     let document = json!({
-        "resource": format!("{origin}{ENDPOINT}"),
+        "resource": format!("{origin}{ENDPOINT}{}", query(&uri)),
         "resource_name": "Threadgraph",
         "resource_documentation": format!("{origin}/docs"),
         "authorization_servers": [origin],
@@ -48,7 +48,9 @@ pub(crate) async fn metadata(
 /// What a response says to whoever is not known: where that document is.
 pub(super) fn challenge(app: &App, headers: &HeaderMap, uri: &Uri) -> HeaderValue {
     let origin = origin(app, headers, uri);
-    let full = origin.map(|origin| format!("Bearer resource_metadata=\"{origin}{DOCUMENT}\""));
+    let query = query(uri);
+    let full =
+        origin.map(|origin| format!("Bearer resource_metadata=\"{origin}{DOCUMENT}{query}\""));
     let full = full.and_then(|full| HeaderValue::try_from(full).ok());
     full.unwrap_or(HeaderValue::from_static("Bearer"))
 }
@@ -66,6 +68,15 @@ fn scopes() -> Vec<&'static str> {
     scopes.sort_unstable();
     scopes.dedup();
     scopes
+}
+
+/// The query of an address, with its question mark. It is part of what the resource is called: clients such as VS Code compare the
+/// name in the document with the address that their user gave them, which may name a workspace.
+fn query(uri: &Uri) -> String {
+    let query = uri.query().filter(|query| !query.is_empty());
+    // It stands within quotation marks.
+    let query = query.filter(|query| !query.contains(['"', '\\']));
+    query.map_or_else(String::new, |query| format!("?{query}"))
 }
 
 /// The address by which the client came, as it names it.
@@ -94,6 +105,15 @@ mod tests {
             Some("http://[::1]:8888".to_owned())
         );
         assert_eq!(of("user@a", false), None);
+    }
+
+    #[test]
+    fn a_query_that_stays_within_quotation_marks_is_kept() {
+        let of = |uri: &'static str| query(&Uri::from_static(uri));
+        assert_eq!(of("/mcp?workspace=a&flow=b%22"), "?workspace=a&flow=b%22");
+        for without in ["/mcp", "/mcp?", "/mcp?a=\\"] {
+            assert_eq!(of(without), "", "{without}");
+        }
     }
 
     #[test]
