@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::forwarded;
 use super::mcp_target::target;
+use super::{forwarded, read};
 use crate::call::Meta;
 use crate::engine::mcp::tools::TOOLS;
 use crate::error::json_response;
@@ -45,12 +45,17 @@ pub(crate) async fn metadata(
     forwarded::kept_nowhere(json_response(StatusCode::OK, &document))
 }
 
-/// What a response says to whoever is not known: where that document is.
+/// What a response says to whoever is not known: where that document is, and that the key or token is not good, where there was
+/// one (RFC 6750).
 pub(super) fn challenge(app: &App, headers: &HeaderMap, uri: &Uri) -> HeaderValue {
     let origin = origin(app, headers, uri);
     let query = query(uri);
-    let full =
-        origin.map(|origin| format!("Bearer resource_metadata=\"{origin}{DOCUMENT}{query}\""));
+    let error = match read::names_key(headers) {
+        true => ", error=\"invalid_token\"",
+        false => "",
+    };
+    let full = origin
+        .map(|origin| format!("Bearer resource_metadata=\"{origin}{DOCUMENT}{query}\"{error}"));
     let full = full.and_then(|full| HeaderValue::try_from(full).ok());
     full.unwrap_or(HeaderValue::from_static("Bearer"))
 }

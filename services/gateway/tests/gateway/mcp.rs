@@ -29,6 +29,12 @@ async fn a_client_without_a_key_is_told_where_to_read_about_the_endpoint(place: 
         let resource = json!(world.url(&format!("/mcp{query}")));
         assert_eq!((status, &about["resource"]), (200, &resource));
     }
+    let expired = world.http.post(world.url("/mcp")).bearer_auth("tg_nobody");
+    let expired = expired.json(&message).timeout(BOUND);
+    let refused = expired.send().await.unwrap();
+    assert_eq!(refused.status(), 401);
+    let told = refused.headers()["www-authenticate"].to_str().unwrap();
+    assert!(told.ends_with("/mcp\", error=\"invalid_token\""), "{told}");
     for path in ["", "/mcp"] {
         let path = format!("/.well-known/oauth-protected-resource{path}");
         let (status, about) = world.get(&path, "").await;

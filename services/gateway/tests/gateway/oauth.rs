@@ -159,6 +159,16 @@ async fn a_client_signs_its_user_in(place: Place) {
         "{text}"
     );
     assert!(text.contains("<b>http://127.0.0.1:7</b>"), "{text}");
+    // A user who does not want this is sent back without a code.
+    let issuer = world.url("");
+    let fields = [
+        ("error", "access_denied"),
+        ("iss", issuer.as_str()),
+        ("state", "s1"),
+    ];
+    let denied = form(&fields).replace('&', "&amp;");
+    let link = format!("<a href=\"{BACK}?{denied}\">Cancel</a>");
+    assert!(text.contains(&link), "{text}");
 
     let wrong = [("username", "ada"), ("password", "shut")];
     let refused = answered(visitor.sends(&page, &wrong)).await;
