@@ -30,17 +30,25 @@ const TAIL: &str = "</main></body></html>\n";
 /// (`bdi`): letters that turn the direction of writing turn nothing of what the page says.
 pub(super) fn form(client: &Client, asked: &Asked, failed: Option<(StatusCode, &str)>) -> Response {
     let (status, why) = failed.unwrap_or((StatusCode::OK, ""));
-    let name = escaped(&client.name);
+    let who = who(client);
     let to = escaped(origin(&asked.redirect).unwrap_or_default());
     let why = escaped(why);
     let denied = escaped(&asked.back("error", "access_denied"));
     let text = format!(
-        "<p>A program that calls itself <b><bdi>{name}</bdi></b> asks for your access. It gets a token at <b>{to}</b> and may do \
+        "<p>A program {who} asks for your access. It gets a token at <b>{to}</b> and may do \
          whatever you may until the token ends, in about an hour.</p>\
          <p>Sign in only if you have just started this in that program.</p><p role=\"alert\">{why}</p>{FORM}\
          <p><a href=\"{denied}\">Cancel</a></p>"
     );
     page(status, &text)
+}
+
+/// What a client calls itself. Claude Desktop and others register without a name.
+fn who(client: &Client) -> String {
+    match client.name.trim() {
+        "" => "without a name".to_owned(),
+        name => format!("that calls itself <b><bdi>{}</bdi></b>", escaped(name)),
+    }
 }
 
 /// Why nobody can be asked.

@@ -280,6 +280,34 @@ async fn a_page_of_another_origin_sends_no_form(place: Place) {
     assert_eq!(visitor.world.fakes.iam.count("login"), 0);
 }
 
+/// Whatever a client asks to be registered with, it is a public client. Claude Desktop gives no name.
+async fn clients_register_with_more_or_less_than_is_read(place: Place) {
+    let mut visitor = Visitor::start(&place, |_| {}).await;
+    let vscode = json!({"client_name": "Visual Studio Code", "client_uri": "https://code.visualstudio.com",
+        "redirect_uris": ["https://vscode.dev/redirect", "http://127.0.0.1/", "http://127.0.0.1:33418/"],
+        "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+        "token_endpoint_auth_method": "none", "application_type": "native"});
+    let (status, told) = visitor.world.post("/oauth/register", "", vscode).await;
+    assert_eq!(status, 201, "{told}");
+    let here = json!(["http://127.0.0.1/", "http://127.0.0.1:33418/"]);
+    assert_eq!(told["redirect_uris"], here);
+    assert_eq!(told["client_name"], json!("Visual Studio Code"));
+
+    let nameless = json!({"redirect_uris": [BACK], "scope": "documents:read",
+        "token_endpoint_auth_method": "client_secret_post"});
+    let (status, told) = visitor.world.post("/oauth/register", "", nameless).await;
+    assert_eq!(status, 201, "{told}");
+    assert_eq!(told["token_endpoint_auth_method"], json!("none"));
+    assert!(told.get("client_secret").is_none(), "{told}");
+    visitor.client = told["client_id"].as_str().unwrap().to_owned();
+    let shown = answered(visitor.http.get(visitor.page(&[]))).await;
+    let text = shown.text().await.unwrap();
+    assert!(text.contains("A program without a name asks"), "{text}");
+    let code = visitor.code().await;
+    let (status, told) = visitor.exchanges(&code, &[]).await;
+    assert_eq!(status, 200, "{told}");
+}
+
 /// VS Code takes a free port where the one that it registered is in use, and so do others.
 async fn a_client_on_the_users_machine_may_take_another_port(place: Place) {
     let visitor = Visitor::start(&place, |_| {}).await;
@@ -340,6 +368,7 @@ tg_testkit::on_both_buses!(
     a_code_is_for_its_client_and_address_with_the_proof,
     nobody_is_sent_to_an_address_that_is_not_registered_or_named,
     a_page_of_another_origin_sends_no_form,
+    clients_register_with_more_or_less_than_is_read,
     a_client_on_the_users_machine_may_take_another_port,
     a_form_that_is_not_read_or_comes_too_soon_is_no_wrong_password,
     where_nobody_needs_a_key_nobody_signs_in,
