@@ -298,6 +298,12 @@ mod tests {
         assert!(is_redirect("https://web.example/cb", named));
         assert!(!is_redirect("https://web.example.evil/cb", named));
         assert!(!is_redirect("https://web.example:8/cb", named));
+        // Cursor has a scheme of its own.
+        let cursor = |origin: &str| origin == "cursor://anysphere.cursor-mcp";
+        let back = "cursor://anysphere.cursor-mcp/oauth/callback";
+        assert!(is_redirect(back, cursor));
+        assert!(is_registered(back, back));
+        assert!(!is_redirect("cursor://another/oauth/callback", cursor));
     }
 
     #[test]

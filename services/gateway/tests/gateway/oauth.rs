@@ -251,12 +251,23 @@ async fn nobody_is_sent_to_an_address_that_is_not_registered_or_named(place: Pla
     }
     assert_eq!(visitor.world.fakes.iam.count("login"), 0);
 
+    // Cursor has a scheme of its own.
     let named = |options: &mut GatewayOptions| {
-        options.settings.oauth_origins = "https://web.example".to_owned();
+        options.settings.oauth_origins =
+            "https://web.example, cursor://anysphere.cursor-mcp".to_owned();
     };
-    let visitor = Visitor::start(&place.another().await, named).await;
-    let (status, told) = visitor.registers("Web", "https://web.example/cb").await;
-    assert_eq!(status, 201, "{told}");
+    let mut visitor = Visitor::start(&place.another().await, named).await;
+    for back in [
+        "https://web.example/cb",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+    ] {
+        let (status, told) = visitor.registers("Named", back).await;
+        assert_eq!(status, 201, "{told}");
+        visitor.client = told["client_id"].as_str().unwrap().to_owned();
+        let page = visitor.page(&[("redirect_uri", back)]);
+        let to = sent_to(&answered(visitor.sends(&page, &GOOD)).await);
+        assert!(to.starts_with(&format!("{back}?code=")), "{to}");
+    }
 }
 
 async fn a_page_of_another_origin_sends_no_form(place: Place) {
