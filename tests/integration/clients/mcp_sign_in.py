@@ -16,6 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
 URL, NAME, PASSWORD = sys.argv[1:]
+# With a query, as users write it to name a workspace or a flow.
+ENDPOINT = f"{URL}mcp?flow=default"
 BACK = "http://127.0.0.1:7/callback"
 FOUND = {"pages": 0}
 
@@ -50,6 +52,7 @@ class Browser:
             FOUND["pages"] += 1
             FOUND["form"] = shown.status_code == 200 and 'type="password"' in shown.text
             parts = urlsplit(page)
+            FOUND["for"] = parse_qs(parts.query).get("resource") == [ENDPOINT]
             origin = {"Origin": f"{parts.scheme}://{parts.netloc}", "Sec-Fetch-Site": "same-origin"}
             form = {"username": NAME, "password": PASSWORD}
             sent = await http.post(page, data=form, headers=origin)
@@ -66,14 +69,14 @@ async def main():
     browser, storage = Browser(), Storage()
     about = OAuthClientMetadata(client_name="Black box", redirect_uris=[BACK], token_endpoint_auth_method="none")
     auth = OAuthClientProvider(
-        server_url=f"{URL}mcp",
+        server_url=ENDPOINT,
         client_metadata=about,
         storage=storage,
         redirect_handler=browser.opens,
         callback_handler=browser.returns,
     )
     async with httpx2.AsyncClient(auth=auth, timeout=60) as http:
-        async with Client(streamable_http_client(f"{URL}mcp", http_client=http)) as client:
+        async with Client(streamable_http_client(ENDPOINT, http_client=http)) as client:
             tools = await client.list_tools()
             FOUND["tools"] = sorted(tool.name for tool in tools.tools)
     FOUND["token"] = storage.tokens.access_token

@@ -22,6 +22,8 @@ const ID: usize = 2_048;
 /// Lengths of a verifier (RFC 7636), and of a challenge: 32 bytes in base64.
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 const CHALLENGE: usize = 43;
+/// Names of the machine of whoever asks.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "[::1]", "localhost"];
 
 /// The text of a field, or none.
 pub(crate) fn of<'a>(given: &'a Given, name: &str) -> &'a str {
@@ -95,16 +97,32 @@ pub(crate) fn origin(address: &str) -> Option<&str> {
 
 /// Whether an origin is a program on the machine of whoever asks.
 fn is_of_this_machine(origin: &str) -> bool {
-    let Some(host) = origin.strip_prefix("http://") else {
-        return false;
-    };
-    ["127.0.0.1", "[::1]", "localhost"].iter().any(|name| {
+    loopback_name(origin).is_some()
+}
+
+/// The name by which an origin means the machine of whoever asks, without the port.
+fn loopback_name(origin: &str) -> Option<&'static str> {
+    let host = origin.strip_prefix("http://")?;
+    LOOPBACK.into_iter().find(|name| {
         let port = host.strip_prefix(name);
         port.is_some_and(|port| {
             let number = port.strip_prefix(':');
             port.is_empty() || number.is_some_and(|number| number.parse::<u16>().is_ok())
         })
     })
+}
+
+/// Name and path of an address on the machine of whoever asks.
+fn without_port(address: &str) -> Option<(&'static str, &str)> {
+    let origin = origin(address)?;
+    Some((loopback_name(origin)?, address.get(origin.len()..)?))
+}
+
+/// Whether an address is a registered one. On the user's machine the port may be another one (RFC 8252): VS Code takes a free port
+/// where its own is in use, and other clients choose one at each start.
+fn is_registered(registered: &str, address: &str) -> bool {
+    let wanted = without_port(address);
+    registered == address || (wanted.is_some() && wanted == without_port(registered))
 }
 
 /// Why no user is asked.
@@ -140,7 +158,8 @@ impl Asked {
         let client = Client::of_id(of(given, "client_id"), allows);
         let client = client.ok_or(Refused::Here("The client is not known here."))?;
         let redirect = of(given, "redirect_uri");
-        if !client.redirects.iter().any(|one| one == redirect) {
+        let mut registered = client.redirects.iter();
+        if !registered.any(|one| is_registered(one, redirect)) {
             let text = "The client did not register the address that you would be sent back to.";
             return Err(Refused::Here(text));
         }
@@ -202,13 +221,15 @@ fn is_challenge(text: &str) -> bool {
     text.len() == CHALLENGE && text.bytes().all(of_base64)
 }
 
-/// Whether a token is wanted for this system, where the client says for which (RFC 8707).
+/// Whether a token is wanted for this system, where the client says for which (RFC 8707). Some clients send the address that their
+/// user gave them, which may have a query (`?workspace=`).
 pub(crate) fn is_for(given: &Given, issuer: &str) -> bool {
     let Some(resource) = given.get("resource") else {
         return true;
     };
     let rest = resource.strip_prefix(issuer);
-    rest.is_some_and(|rest| matches!(rest, "" | "/" | "/mcp" | "/mcp/"))
+    let path = rest.map(|rest| rest.split_once('?').map_or(rest, |(path, _)| path));
+    path.is_some_and(|path| matches!(path, "" | "/" | "/mcp" | "/mcp/"))
 }
 
 #[cfg(test)]
@@ -277,6 +298,45 @@ mod tests {
         assert!(is_redirect("https://web.example/cb", named));
         assert!(!is_redirect("https://web.example.evil/cb", named));
         assert!(!is_redirect("https://web.example:8/cb", named));
+        // Cursor has a scheme of its own.
+        let cursor = |origin: &str| origin == "cursor://anysphere.cursor-mcp";
+        let back = "cursor://anysphere.cursor-mcp/oauth/callback";
+        assert!(is_redirect(back, cursor));
+        assert!(is_registered(back, back));
+        assert!(!is_redirect("cursor://another/oauth/callback", cursor));
+    }
+
+    #[test]
+    fn only_the_port_of_an_address_on_the_users_machine_may_be_another_one() {
+        // As VS Code registers and asks where its own port is in use.
+        let vscode = ["http://127.0.0.1/", "http://127.0.0.1:33418/"];
+        for registered in vscode {
+            assert!(is_registered(registered, "http://127.0.0.1:59656/"));
+        }
+        assert!(is_registered(
+            "http://[::1]:7/cb?a=b",
+            "http://[::1]/cb?a=b"
+        ));
+        for other in [
+            "http://localhost:7/cb",
+            "http://[::1]:7/cb",
+            "https://127.0.0.1:7/cb",
+            "http://127.0.0.1:8/cb/",
+            "http://127.0.0.1:8/cb?x=1",
+            "http://127.0.0.1:8/CB",
+            "http://127.0.0.1:70000/cb",
+            "http://127.0.0.1:/cb",
+            "http://127.0.0.1:8@evil.example/cb",
+            "http://127.0.0.1.evil.example/cb",
+            "http://evil.example/cb",
+            "",
+        ] {
+            assert!(!is_registered(BACK, other), "{other}");
+        }
+        let web = "https://web.example:7/cb";
+        assert!(is_registered(web, web));
+        assert!(!is_registered(web, "https://web.example:8/cb"));
+        assert!(!is_registered(web, "https://web.example/cb"));
     }
 
     #[test]
@@ -364,10 +424,22 @@ mod tests {
 
     #[test]
     fn a_token_is_for_this_system() {
-        for good in [HERE, "http://gate:1/", "http://gate:1/mcp"] {
+        for good in [
+            HERE,
+            "http://gate:1/",
+            "http://gate:1/mcp",
+            "http://gate:1/mcp?workspace=a&flow=b",
+        ] {
             assert!(is_for(&given(&[("resource", good)]), HERE), "{good}");
         }
-        for bad in ["http://gate:12", "http://gate", "http://gate:1/mcpx", ""] {
+        for bad in [
+            "http://gate:12",
+            "http://gate",
+            "http://gate:1/mcpx",
+            "http://gate:1.evil.example/mcp?",
+            "?http://gate:1/mcp",
+            "",
+        ] {
             assert!(!is_for(&given(&[("resource", bad)]), HERE), "{bad}");
         }
         assert!(is_for(&Given::new(), HERE));

@@ -26,19 +26,29 @@ const FORM: &str = "<form method=\"post\">\
     <p><button>Sign in and allow</button></p></form>";
 const TAIL: &str = "</main></body></html>\n";
 
-/// The form, and why the last try failed. The name is set apart (`bdi`): letters that turn the direction of writing turn nothing
-/// of what the page says.
+/// The form, why the last try failed, and a way back to the client for a user who does not want this. The name is set apart
+/// (`bdi`): letters that turn the direction of writing turn nothing of what the page says.
 pub(super) fn form(client: &Client, asked: &Asked, failed: Option<(StatusCode, &str)>) -> Response {
     let (status, why) = failed.unwrap_or((StatusCode::OK, ""));
-    let name = escaped(&client.name);
+    let who = who(client);
     let to = escaped(origin(&asked.redirect).unwrap_or_default());
     let why = escaped(why);
+    let denied = escaped(&asked.back("error", "access_denied"));
     let text = format!(
-        "<p>A program that calls itself <b><bdi>{name}</bdi></b> asks for your access. It gets a token at <b>{to}</b> and may do \
+        "<p>A program {who} asks for your access. It gets a token at <b>{to}</b> and may do \
          whatever you may until the token ends, in about an hour.</p>\
-         <p>Sign in only if you have just started this in that program.</p><p role=\"alert\">{why}</p>"
+         <p>Sign in only if you have just started this in that program.</p><p role=\"alert\">{why}</p>{FORM}\
+         <p><a href=\"{denied}\">Cancel</a></p>"
     );
-    page(status, &(text + FORM))
+    page(status, &text)
+}
+
+/// What a client calls itself. Claude Desktop and others register without a name.
+fn who(client: &Client) -> String {
+    match client.name.trim() {
+        "" => "without a name".to_owned(),
+        name => format!("that calls itself <b><bdi>{}</bdi></b>", escaped(name)),
+    }
 }
 
 /// Why nobody can be asked.

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::forwarded;
 use super::mcp_target::target;
+use super::{forwarded, read};
 use crate::call::Meta;
 use crate::engine::mcp::tools::TOOLS;
 use crate::error::json_response;
@@ -35,7 +35,7 @@ pub(crate) async fn metadata(
         return (StatusCode::NOT_FOUND, "404: Not Found").into_response();
     };
     let document = json!({
-        "resource": format!("{origin}{ENDPOINT}"),
+        "resource": format!("{origin}{ENDPOINT}{}", query(&uri)),
         "resource_name": "Threadgraph",
         "resource_documentation": format!("{origin}/docs"),
         "authorization_servers": [origin],
@@ -45,10 +45,17 @@ pub(crate) async fn metadata(
     forwarded::kept_nowhere(json_response(StatusCode::OK, &document))
 }
 
-/// What a response says to whoever is not known: where that document is.
+/// What a response says to whoever is not known: where that document is, and that the key or token is not good, where there was
+/// one (RFC 6750).
 pub(super) fn challenge(app: &App, headers: &HeaderMap, uri: &Uri) -> HeaderValue {
     let origin = origin(app, headers, uri);
-    let full = origin.map(|origin| format!("Bearer resource_metadata=\"{origin}{DOCUMENT}\""));
+    let query = query(uri);
+    let error = match read::names_key(headers) {
+        true => ", error=\"invalid_token\"",
+        false => "",
+    };
+    let full = origin
+        .map(|origin| format!("Bearer resource_metadata=\"{origin}{DOCUMENT}{query}\"{error}"));
     let full = full.and_then(|full| HeaderValue::try_from(full).ok());
     full.unwrap_or(HeaderValue::from_static("Bearer"))
 }
@@ -66,6 +73,15 @@ fn scopes() -> Vec<&'static str> {
     scopes.sort_unstable();
     scopes.dedup();
     scopes
+}
+
+/// The query of an address, with its question mark. It is part of what the resource is called: clients such as VS Code compare the
+/// name in the document with the address that their user gave them, which may name a workspace.
+fn query(uri: &Uri) -> String {
+    let query = uri.query().filter(|query| !query.is_empty());
+    // It stands within quotation marks.
+    let query = query.filter(|query| !query.contains(['"', '\\']));
+    query.map_or_else(String::new, |query| format!("?{query}"))
 }
 
 /// The address by which the client came, as it names it.
@@ -94,6 +110,15 @@ mod tests {
             Some("http://[::1]:8888".to_owned())
         );
         assert_eq!(of("user@a", false), None);
+    }
+
+    #[test]
+    fn a_query_that_stays_within_quotation_marks_is_kept() {
+        let of = |uri: &'static str| query(&Uri::from_static(uri));
+        assert_eq!(of("/mcp?workspace=a&flow=b%22"), "?workspace=a&flow=b%22");
+        for without in ["/mcp", "/mcp?", "/mcp?a=\\"] {
+            assert_eq!(of(without), "", "{without}");
+        }
     }
 
     #[test]

@@ -15,12 +15,26 @@ use crate::world::{BOUND, World, record};
 async fn a_client_without_a_key_is_told_where_to_read_about_the_endpoint(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
-    let request = world.http.post(world.url("/mcp")).json(&message);
-    let refused = request.timeout(BOUND).send().await.unwrap();
+    // A client compares the name of the resource with the address that it was given.
+    for query in ["", "?workspace=acme&flow=default"] {
+        let request = world.http.post(world.url(&format!("/mcp{query}")));
+        let request = request.json(&message).timeout(BOUND);
+        let refused = request.send().await.unwrap();
+        assert_eq!(refused.status(), 401);
+        let told = refused.headers()["www-authenticate"].to_str().unwrap();
+        let path = format!("/.well-known/oauth-protected-resource/mcp{query}");
+        let document = world.url(&path);
+        assert_eq!(told, format!("Bearer resource_metadata=\"{document}\""));
+        let (status, about) = world.get(&path, "").await;
+        let resource = json!(world.url(&format!("/mcp{query}")));
+        assert_eq!((status, &about["resource"]), (200, &resource));
+    }
+    let expired = world.http.post(world.url("/mcp")).bearer_auth("tg_nobody");
+    let expired = expired.json(&message).timeout(BOUND);
+    let refused = expired.send().await.unwrap();
     assert_eq!(refused.status(), 401);
     let told = refused.headers()["www-authenticate"].to_str().unwrap();
-    let document = world.url("/.well-known/oauth-protected-resource/mcp");
-    assert_eq!(told, format!("Bearer resource_metadata=\"{document}\""));
+    assert!(told.ends_with("/mcp\", error=\"invalid_token\""), "{told}");
     for path in ["", "/mcp"] {
         let path = format!("/.well-known/oauth-protected-resource{path}");
         let (status, about) = world.get(&path, "").await;

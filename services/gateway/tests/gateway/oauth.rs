@@ -159,6 +159,16 @@ async fn a_client_signs_its_user_in(place: Place) {
         "{text}"
     );
     assert!(text.contains("<b>http://127.0.0.1:7</b>"), "{text}");
+    // A user who does not want this is sent back without a code.
+    let issuer = world.url("");
+    let fields = [
+        ("error", "access_denied"),
+        ("iss", issuer.as_str()),
+        ("state", "s1"),
+    ];
+    let denied = form(&fields).replace('&', "&amp;");
+    let link = format!("<a href=\"{BACK}?{denied}\">Cancel</a>");
+    assert!(text.contains(&link), "{text}");
 
     let wrong = [("username", "ada"), ("password", "shut")];
     let refused = answered(visitor.sends(&page, &wrong)).await;
@@ -241,12 +251,23 @@ async fn nobody_is_sent_to_an_address_that_is_not_registered_or_named(place: Pla
     }
     assert_eq!(visitor.world.fakes.iam.count("login"), 0);
 
+    // Cursor has a scheme of its own.
     let named = |options: &mut GatewayOptions| {
-        options.settings.oauth_origins = "https://web.example".to_owned();
+        options.settings.oauth_origins =
+            "https://web.example, cursor://anysphere.cursor-mcp".to_owned();
     };
-    let visitor = Visitor::start(&place.another().await, named).await;
-    let (status, told) = visitor.registers("Web", "https://web.example/cb").await;
-    assert_eq!(status, 201, "{told}");
+    let mut visitor = Visitor::start(&place.another().await, named).await;
+    for back in [
+        "https://web.example/cb",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+    ] {
+        let (status, told) = visitor.registers("Named", back).await;
+        assert_eq!(status, 201, "{told}");
+        visitor.client = told["client_id"].as_str().unwrap().to_owned();
+        let page = visitor.page(&[("redirect_uri", back)]);
+        let to = sent_to(&answered(visitor.sends(&page, &GOOD)).await);
+        assert!(to.starts_with(&format!("{back}?code=")), "{to}");
+    }
 }
 
 async fn a_page_of_another_origin_sends_no_form(place: Place) {
@@ -268,6 +289,53 @@ async fn a_page_of_another_origin_sends_no_form(place: Place) {
     let login = answered(visitor.sends(&login, &GOOD)).await;
     assert_eq!(login.status(), 403);
     assert_eq!(visitor.world.fakes.iam.count("login"), 0);
+}
+
+/// Whatever a client asks to be registered with, it is a public client. Claude Desktop gives no name.
+async fn clients_register_with_more_or_less_than_is_read(place: Place) {
+    let mut visitor = Visitor::start(&place, |_| {}).await;
+    let vscode = json!({"client_name": "Visual Studio Code", "client_uri": "https://code.visualstudio.com",
+        "redirect_uris": ["https://vscode.dev/redirect", "http://127.0.0.1/", "http://127.0.0.1:33418/"],
+        "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+        "token_endpoint_auth_method": "none", "application_type": "native"});
+    let (status, told) = visitor.world.post("/oauth/register", "", vscode).await;
+    assert_eq!(status, 201, "{told}");
+    let here = json!(["http://127.0.0.1/", "http://127.0.0.1:33418/"]);
+    assert_eq!(told["redirect_uris"], here);
+    assert_eq!(told["client_name"], json!("Visual Studio Code"));
+
+    let nameless = json!({"redirect_uris": [BACK], "scope": "documents:read",
+        "token_endpoint_auth_method": "client_secret_post"});
+    let (status, told) = visitor.world.post("/oauth/register", "", nameless).await;
+    assert_eq!(status, 201, "{told}");
+    assert_eq!(told["token_endpoint_auth_method"], json!("none"));
+    assert!(told.get("client_secret").is_none(), "{told}");
+    visitor.client = told["client_id"].as_str().unwrap().to_owned();
+    let shown = answered(visitor.http.get(visitor.page(&[]))).await;
+    let text = shown.text().await.unwrap();
+    assert!(text.contains("A program without a name asks"), "{text}");
+    let code = visitor.code().await;
+    let (status, told) = visitor.exchanges(&code, &[]).await;
+    assert_eq!(status, 200, "{told}");
+}
+
+/// VS Code takes a free port where the one that it registered is in use, and so do others.
+async fn a_client_on_the_users_machine_may_take_another_port(place: Place) {
+    let visitor = Visitor::start(&place, |_| {}).await;
+    let free = "http://127.0.0.1:59656/cb";
+    let page = visitor.page(&[("redirect_uri", free)]);
+    let shown = answered(visitor.http.get(&page)).await;
+    assert_eq!(shown.status(), 200);
+    let text = shown.text().await.unwrap();
+    assert!(text.contains("<b>http://127.0.0.1:59656</b>"), "{text}");
+    for (back, wanted) in [(BACK, 400), (free, 200)] {
+        let to = sent_to(&answered(visitor.sends(&page, &GOOD)).await);
+        let fields = to.strip_prefix(&format!("{free}?code=")).unwrap();
+        let (code, _) = fields.split_once('&').unwrap();
+        // The code is for the address that was asked for, not for the registered one.
+        let (status, told) = visitor.exchanges(code, &[("redirect_uri", back)]).await;
+        assert_eq!(status, wanted, "{told}");
+    }
 }
 
 /// What is wrong with the form, or at the moment, is not what is wrong with the password.
@@ -311,6 +379,8 @@ tg_testkit::on_both_buses!(
     a_code_is_for_its_client_and_address_with_the_proof,
     nobody_is_sent_to_an_address_that_is_not_registered_or_named,
     a_page_of_another_origin_sends_no_form,
+    clients_register_with_more_or_less_than_is_read,
+    a_client_on_the_users_machine_may_take_another_port,
     a_form_that_is_not_read_or_comes_too_soon_is_no_wrong_password,
     where_nobody_needs_a_key_nobody_signs_in,
 );

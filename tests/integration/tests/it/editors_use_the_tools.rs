@@ -108,7 +108,11 @@ async fn the_official_client_signs_its_user_in(bus: Bus) -> Result<()> {
         "{}",
         whole()
     );
-    ensure!(told["returned"] == true, "{}", whole());
+    ensure!(
+        told["for"] == true && told["returned"] == true,
+        "{}",
+        whole()
+    );
     let tools = told["tools"].as_array().with_context(whole)?;
     ensure!(tools.contains(&json!("search")), "{}", whole());
     let left = told["seconds"].as_i64();
