@@ -16,7 +16,7 @@ use crate::serving::{at, serving};
 
 const ID: &str = "near";
 /// How long a process that stops may wait for its work.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STOPPING: Duration = Duration::from_secs(5);
 
 /// A consumer that takes nothing for so long is reported.
 const IDLE: Duration = Duration::from_millis(300);
@@ -106,7 +106,7 @@ async fn a_question_of_its_own_passes_no_broker_while_a_process_serves_alone(pla
         answered == (true, true)
     })
     .await;
-    two.stop(PATIENCE).await;
+    two.stop(STOPPING).await;
     until(async || asked(&one, &bus).await == ("one".to_owned(), false)).await;
 }
 

@@ -15,7 +15,7 @@ const BRANCHES: &[(&str, usize, &str)] = &[
         "terms have all their fields",
     ),
     (
-        "services/agent/src/run/execution.rs",
+        "services/agent/src/run/saying.rs",
         1,
         "a run is not taken up where its asker cannot be found",
     ),
