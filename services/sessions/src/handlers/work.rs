@@ -273,8 +273,13 @@ impl Work {
         }
         let (key, request) = (cx.workspace_key(), self.request(cx));
         let store = self.store.get().await?;
-        let begun = store.begun(key.as_str(), &self.session, &request).await?;
-        match begun {
+        let key = key.as_str();
+        if store.begun(key, &self.session, &request).await?.is_some() {
+            return Ok(());
+        }
+        // Its first attempt may have shortened the session: then the one that continues it has the turn.
+        let own = shortened_by(&store, (key, &self.session), (&cx.id, &request)).await?;
+        match own {
             Some(_) => Ok(()),
             None => Err(SessionsError::NoRepetition),
         }

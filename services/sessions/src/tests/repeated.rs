@@ -237,6 +237,13 @@ async fn line_130_a_message_that_shortened_its_session_is_one_turn(place: Place)
     let first = says(&world, &session, "r-1", "on").await;
     assert_ne!(first["session_id"], json!(session.id));
     assert_eq!(says(&world, &session, "r-1", "on").await, first);
+    let repeated = SentMessage {
+        repeats: true,
+        ..sent(&session, "on")
+    };
+    let repeated = write(&repeated).unwrap();
+    let found = called(&world, "r-1", "send-message", repeated).await;
+    assert_eq!(found, first);
     let body = write(&sent(&session, "on")).unwrap();
     let other = part_of(&world, "r-2", "send-message", body).await;
     assert_eq!(other.failure["code"], "session_archived");
