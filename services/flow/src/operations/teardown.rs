@@ -105,7 +105,7 @@ impl Service {
         topics: &[&'t Topic],
     ) -> Result<(u64, Vec<&'t Topic>), BusError> {
         let (mut gone, mut left) = (0, Vec::new());
-        for some in topics.chunks(PARALLEL) {
+        for some in together(topics) {
             let deletions = some.iter().map(|topic| self.delete_topic(mesh, topic));
             for (topic, outcome) in some.iter().zip(join_all(deletions).await) {
                 match outcome? {
@@ -118,8 +118,7 @@ impl Service {
     }
 
     async fn delete_topic(&self, mesh: &Mesh, topic: &Topic) -> Result<bool, BusError> {
-        let base = topic.name().split(':').next().unwrap_or_default();
-        if is_relay(base) {
+        if passes_on(topic) {
             let delete = || mesh.bus().delete_relay(topic);
             return self.patiently(mesh, delete).await;
         }
@@ -166,6 +165,21 @@ impl Service {
     }
 }
 
+/// What is deleted at the same time: relays before the rest, each by itself. RabbitMQ 3 ends the connection where two exchanges of which
+/// one is bound to the other are deleted at the same time.
+fn together<'t>(topics: &[&'t Topic]) -> Vec<Vec<&'t Topic>> {
+    let (relays, others): (Vec<&Topic>, Vec<&Topic>) =
+        topics.iter().copied().partition(|topic| passes_on(topic));
+    let relays = relays.chunks(1);
+    let all = relays.chain(others.chunks(PARALLEL));
+    all.map(<[&Topic]>::to_vec).collect()
+}
+
+/// Whether the exchange of a topic is bound to those of others.
+fn passes_on(topic: &Topic) -> bool {
+    is_relay(topic.name().split(':').next().unwrap_or_default())
+}
+
 /// The names that another flow holds, as far as its record says.
 fn held(workspace: &str, id: &str, record: FlowRecord) -> Option<Names> {
     if record.plan.is_some() {
@@ -186,4 +200,26 @@ fn held(workspace: &str, id: &str, record: FlowRecord) -> Option<Names> {
         .iter()
         .all(|topic| topic.name().ends_with(&own))
         .then_some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_schemas::{FlowId, WorkspaceId};
+
+    use super::*;
+
+    #[test]
+    fn exchanges_that_are_bound_to_one_another_are_not_deleted_at_the_same_time() {
+        let (workspace, flow) = (WorkspaceId::new("w").unwrap(), FlowId::new("f").unwrap());
+        let bases = ["agent-next", "agent-step", "agent-trace", "triples-store"];
+        let topics: Vec<Topic> = bases
+            .iter()
+            .map(|base| Topic::flow(Class::Flow, base, &workspace, &flow))
+            .collect();
+        let all: Vec<&Topic> = topics.iter().collect();
+        let [next, step, trace, store] = all[..] else {
+            panic!("there are four")
+        };
+        assert_eq!(together(&all), [vec![next], vec![trace], vec![step, store]]);
+    }
 }
