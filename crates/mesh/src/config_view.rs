@@ -1,4 +1,5 @@
-//! The configuration as this process sees it: whole rows of the watched types, at one version.
+//! The configuration as this process sees it: whole rows of the watched types, at one version. It never
+//! changes the configuration, and never reads it by itself: the runtime brings it up to date.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -56,7 +57,7 @@ pub struct ConfigView(Arc<Inner>);
 
 struct Inner {
     rows: RwLock<BTreeMap<String, BTreeMap<String, Arc<Rows>>>>,
-    /// Workspaces with the row of which each was read: every question looks at one several times.
+    /// Each workspace as parsed from its row, with that row: a question needs its workspace several times.
     workspaces: RwLock<BTreeMap<String, (Arc<str>, Workspace)>>,
     version: watch::Sender<i64>,
 }
@@ -245,7 +246,7 @@ impl ConfigView {
                 }
             }
         }
-        // Those that are gone are not kept.
+        // A deleted workspace must not stay in memory.
         if changed.iter().any(|(kind, _)| kind == WORKSPACES.1) {
             self.0.workspaces.write().clear();
         }

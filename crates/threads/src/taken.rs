@@ -1,5 +1,5 @@
 //! Ids that are taken: those of live threads, and those of ended ones as long as they are remembered, in all registries that
-//! share a room.
+//! share a room. The id of a live thread is never forgotten.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Which service hosts which processor.
+//! Which service hosts which processor. The table never says whether a service runs, or where.
 
 /// The service that hosts a processor of this release, by the name that `threadgraph serve` takes.
 pub fn service_of(processor: &str) -> Option<&'static str> {

@@ -155,8 +155,8 @@ fn the_page_makes_an_address_and_a_user_for_each_service() {
     assert_eq!(page.matches(&each).count(), 2, "{each}");
 }
 
-/// Newer brokers refuse the transient queues of a cluster, unless they are configured to permit them: whoever sets one up by this
-/// page and manifest has that.
+/// Newer brokers refuse the transient queues of a cluster and of interop mode, unless they are configured to permit them: whoever sets
+/// one up by this page and manifest has that.
 #[test]
 fn clusters_permit_the_queues_of_questions() {
     let read = |path: &str| {

@@ -303,6 +303,7 @@ fn line_141_an_exhausted_chain_sends_nothing() {
     let boot = mesh.boot.clone();
     let respond = Turn::respond("textinput", says("x"));
     assert!(mesh.back(&boot, Outcome::Turn(respond)).is_empty());
+    assert!(mesh.pump.registry().is_live(boot.metadata().thread_id));
     // Nor is there anybody above whoever came in from outside.
     let mut world = Counted::default();
     let mut registry = Registry::new(Limits::default(), Room::default());

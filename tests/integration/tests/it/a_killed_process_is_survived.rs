@@ -8,12 +8,13 @@ use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
 use serde_json::json;
 use tg_testkit::model::ScriptedModel;
-use tg_testkit::process::{Launch, Server};
+use tg_testkit::process::Server;
 use tg_testkit::services::{ANSWERING, without};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Frames, Socket};
 
 use crate::traces::{Ended, begin, check, end, end_after, end_detached, slow};
+use crate::world::serving;
 
 /// Runs at a time: every other is detached, the first shows when to kill.
 const RUNS: usize = 6;
@@ -24,19 +25,12 @@ const STEPS: usize = 8;
 /// A run ends by then in any case.
 const BOUND: Duration = Duration::from_secs(60);
 
-fn serve(services: &[&str], model: &ScriptedModel, node: &VirtualHost) -> Launch {
-    Launch::serve(services, &node.url())
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_API_KEY", "sk-test-secret-4711")
-        .env("OPENAI_MODEL", "scripted")
-}
-
 async fn kill(victim: &str) -> Result<()> {
     let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(slow(PAUSE)).await?;
     let others = without(&ANSWERING, &[victim]);
-    let mut rest = serve(&others, &model, &node).spawn().await?;
-    let launch = serve(&[victim], &model, &node).data(&rest.data().join("killed"));
+    let mut rest = serving(&others, &model, &node).spawn().await?;
+    let launch = serving(&[victim], &model, &node).data(&rest.data().join("killed"));
     let mut process = launch.clone().spawn().await?;
     rest.wait_ready().await?;
     let socket = Socket::connect(&rest.url(), "").await?;

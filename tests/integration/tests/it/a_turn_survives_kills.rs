@@ -14,6 +14,7 @@ use tg_testkit::shared_node::VirtualHost;
 use tokio::time::Instant;
 
 use crate::traces::{expected, slow};
+use crate::world::wired;
 
 /// Pause of the model before each of the 16 pieces of a turn.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -95,11 +96,7 @@ async fn kill(
     // Clients find the gateway there after each kill.
     let port = free_port()?;
     let set = |launch: Launch| {
-        launch
-            .env("OPENAI_BASE_URL", model.url())
-            .env("OPENAI_API_KEY", "sk-test-secret-4711")
-            .env("OPENAI_MODEL", "scripted")
-            .env("THREADGRAPH_SESSIONS__AGENTS_DIR", agents.to_string_lossy())
+        wired(launch, &model).env("THREADGRAPH_SESSIONS__AGENTS_DIR", agents.to_string_lossy())
     };
     let (mut rest, launch) = match &node {
         None => (None, set(Launch::up()).port(port)),

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use tg_testkit::mcp::McpServer;
 use tg_testkit::model::{ScriptedModel, two_step_react};
 use tg_testkit::official::official;
-use tg_testkit::process::{Launch, Server, client, tg_with};
+use tg_testkit::process::{Server, client, tg_with};
 use tg_testkit::services::{ANSWERING, without};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Frames, Socket, brief, text_of};
 use tokio::time::Instant;
 
 use crate::shared::Workspace;
-use crate::world::{Bus, launch, on_both_buses, post, post_within};
+use crate::world::{Bus, launch, on_both_buses, post, post_within, serving};
 
 const AGENT: &str = "api/v1/flow/default/service/agent";
 /// Whatever these tests wait for comes within this.
@@ -375,12 +375,7 @@ async fn a_killed_agent_goes_on_waiting_and_calls_once() -> Result<()> {
     let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(model()).await?;
     let mcp = McpServer::start().await?;
-    let serve = |services: &[&str]| {
-        Launch::serve(services, &node.url())
-            .env("OPENAI_BASE_URL", model.url())
-            .env("OPENAI_API_KEY", "sk-test-secret-4711")
-            .env("OPENAI_MODEL", "scripted")
-    };
+    let serve = |services: &[&str]| serving(services, &model, &node);
     let mut rest = serve(&without(&ANSWERING, &["agent"])).spawn().await?;
     let launch = serve(&["agent"]).data(&rest.data().join("killed"));
     let mut process = launch.clone().spawn().await?;

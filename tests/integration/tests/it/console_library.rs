@@ -18,7 +18,8 @@ use crate::world::{Bus, Installation, post, up};
 /// More documents than one listing brought once.
 const MANY: usize = 520;
 
-/// Puts many documents into the library; each is processed, by the flow that does least: there are no schemas.
+/// Puts many documents into the library. A flow without schemas processes each: the test is about the page's listings, and extraction
+/// would take most of its time. The document that the page adds is processed by the flow `default`.
 async fn fill(server: &Server) -> Result<()> {
     let url = server.url();
     let flow = json!({"operation": "start-flow", "flow-id": "cards", "blueprint-name": "structured",

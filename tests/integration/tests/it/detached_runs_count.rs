@@ -8,11 +8,11 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::outside::number;
-use tg_testkit::process::{Launch, client, tg};
+use tg_testkit::process::{client, tg};
 use tg_testkit::services::{SERVICES, without};
 use tg_testkit::shared_node::VirtualHost;
 
-use crate::world::{Bus, World, launch, post};
+use crate::world::{Bus, World, launch, post, serving};
 
 /// What these tests wait for comes within this.
 const BOUND: Duration = Duration::from_secs(60);
@@ -175,21 +175,13 @@ async fn after_a_kill_of_the_whole_process_on_the_embedded_bus() -> Result<()> {
     is_left_alone(&model).await
 }
 
-/// A process with these services.
-fn launched(services: &[&str], node: &VirtualHost, model: &ScriptedModel) -> Launch {
-    Launch::serve(services, &node.url())
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_API_KEY", "sk-test-secret-4711")
-        .env("OPENAI_MODEL", "scripted")
-}
-
 /// A process per service: another gateway sees what came through the one that was killed, and the caller of one that is
 /// alive hears that its run was cancelled elsewhere.
 #[tokio::test]
 async fn after_a_kill_of_the_gateway_over_rabbitmq() -> Result<()> {
     let model = ScriptedModel::start(never()).await?;
     let node = VirtualHost::new().await?;
-    let serve = |services: &[&str]| launched(services, &node, &model);
+    let serve = |services: &[&str]| serving(services, &model, &node);
     let mut others = Vec::new();
     for service in without(&SERVICES, &["agent", "gateway"]) {
         others.push(serve(&[service]).spawn().await?);
@@ -231,7 +223,7 @@ async fn after_a_kill_of_the_gateway_over_rabbitmq() -> Result<()> {
 async fn after_a_kill_of_the_agent_over_rabbitmq() -> Result<()> {
     let model = ScriptedModel::start(never()).await?;
     let node = VirtualHost::new().await?;
-    let serve = |services: &[&str]| launched(services, &node, &model);
+    let serve = |services: &[&str]| serving(services, &model, &node);
     let folder = tempfile::tempdir()?;
     let mut rest = serve(&without(&SERVICES, &["agent"])).spawn().await?;
     let launch = serve(&["agent"]).data(folder.path());

@@ -11,12 +11,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel, final_answer, nonce_of, tool_call};
-use tg_testkit::process::Launch;
 use tg_testkit::services::{ANSWERING, without};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Socket, brief, text_of};
 
 use crate::traces::{chains, expected, slow};
+use crate::world::serving;
 
 /// Pause of the model before each piece.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -111,14 +111,6 @@ async fn configured(socket: &Socket) -> Result<()> {
     Ok(())
 }
 
-/// A process with these services.
-fn launched(services: &[&str], node: &VirtualHost, model: &ScriptedModel) -> Launch {
-    Launch::serve(services, &node.url())
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_API_KEY", "sk-test-secret-4711")
-        .env("OPENAI_MODEL", "scripted")
-}
-
 async fn killed_after_each_frame(pattern: &str, asks: &str, least: usize) -> Result<()> {
     killed("agent", (pattern, asks), least).await
 }
@@ -128,7 +120,7 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
     let is_own = victim == "agent";
     let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(model()).await?;
-    let serve = |services: &[&str]| launched(services, &node, &model);
+    let serve = |services: &[&str]| serving(services, &model, &node);
     let mut rest = serve(&without(&ANSWERING, &[victim])).spawn().await?;
     let launch = serve(&[victim]).data(&rest.data().join("killed"));
     let mut process = launch.clone().spawn().await?;
@@ -215,7 +207,7 @@ async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Re
 async fn gateway_killed((pattern, asks): (&str, &str)) -> Result<()> {
     let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(model()).await?;
-    let serve = |services: &[&str]| launched(services, &node, &model);
+    let serve = |services: &[&str]| serving(services, &model, &node);
     let _rest = serve(&without(&ANSWERING, &["gateway"])).spawn().await?;
     let mut gateway = serve(&["gateway"]).ready().await?;
     // The run has its id from its first frame.

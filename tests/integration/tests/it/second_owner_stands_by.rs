@@ -13,7 +13,7 @@ use tg_testkit::socket::Socket;
 
 use crate::a_late_retraction_changes_nothing::{Seen, WorkspaceCollection};
 use crate::workspaces::add;
-use crate::world::launch;
+use crate::world::{launch, serving};
 
 /// Services with a store of which a second process stands by here.
 pub const OWNERS: [&str; 10] = [
@@ -276,12 +276,7 @@ mod alone {
             "gateway",
         ];
         let others: Vec<&str> = all.into_iter().filter(|one| *one != victim).collect();
-        let launch = |services: &[&str]| {
-            Launch::serve(services, &node.url())
-                .env("OPENAI_BASE_URL", model.url())
-                .env("OPENAI_API_KEY", "sk-test")
-                .env("OPENAI_MODEL", "scripted")
-        };
+        let launch = |services: &[&str]| serving(services, &model, &node);
         let mut rest = launch(&others).spawn().await?;
         let data = rest.data().join(victim);
         let killed = launch(&[victim]).data(&data).spawn().await?;

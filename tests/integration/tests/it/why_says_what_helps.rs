@@ -169,11 +169,9 @@ async fn a_run(bus: Bus) -> Result<()> {
         "{line}"
     );
     let asks = line["subject"].as_str().context("a run")?.to_owned();
-    let command = line["command"].as_str().unwrap_or_default();
-    ensure!(
-        command.starts_with(&format!("tg confirm {asks} yes --message-id urn:")),
-        "{line}"
-    );
+    let question = format!("urn:trustgraph:agent:{asks}/i1/confirmation");
+    let command = format!("tg confirm {asks} yes --message-id {question}");
+    ensure!(line["command"] == command, "{line}");
     ensure!(mcp.count("pay") == 0, "used before the user was asked");
     helped(&place, &line).await?;
     let line = until(&place, &["--run", &asks], "ended").await?;

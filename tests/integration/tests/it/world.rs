@@ -124,11 +124,20 @@ impl World {
 
 /// A launch of every service, wired to a model and maybe a broker.
 pub fn launch(model: &ScriptedModel, node: Option<&VirtualHost>) -> Launch {
-    Launch::up()
+    wired(Launch::up(), model).over(node)
+}
+
+/// A launch of some services over a broker, wired to a model.
+pub fn serving(services: &[&str], model: &ScriptedModel, node: &VirtualHost) -> Launch {
+    wired(Launch::serve(services, &node.url()), model)
+}
+
+/// Wires a launch to a model.
+pub fn wired(launch: Launch, model: &ScriptedModel) -> Launch {
+    launch
         .env("OPENAI_BASE_URL", model.url())
         .env("OPENAI_API_KEY", "sk-test-secret-4711")
         .env("OPENAI_MODEL", "scripted")
-        .over(node)
 }
 
 /// An answer comes within this: a test that waits for none says where it stands, and not that the suite took too long.

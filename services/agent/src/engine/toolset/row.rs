@@ -338,7 +338,7 @@ fn fixed_arguments(kind: &Kind) -> Option<Vec<Argument>> {
             text("query", "What to look for", true),
             text(
                 "index",
-                "Collection to look in, if it is another one",
+                "Leave it out. Only a request that allows several collections needs one of them here",
                 false,
             ),
             one(

@@ -458,6 +458,21 @@ fn the_tools_over_collections_are_shipped() {
     assert_eq!(names(&set, &run), expected);
     let over = |tool: &&Tool| matches!(tool.kind, Kind::Knowledge(_));
     assert_eq!(set.available(&run).into_iter().filter(over).count(), 7);
+    // A document must not lead the model to another collection: neither text invites it to name one.
+    let passages = AgentRun {
+        group: Some(vec!["passages".to_owned()]),
+        ..AgentRun::default()
+    };
+    let tools = set.available(&passages);
+    let tool = tools.iter().find(|tool| tool.name == "rag_query").unwrap();
+    let read_by_model = tool.arguments.iter().map(|one| one.description.as_str());
+    let row = shipped["tool-native"]["rag_query"]["arguments"].as_array();
+    let in_row = row.unwrap().iter();
+    let in_row: Vec<&str> = in_row
+        .filter_map(|one| one["description"].as_str())
+        .collect();
+    assert_eq!(read_by_model.collect::<Vec<_>>(), in_row);
+    assert!(in_row[1].starts_with("Leave it out."), "{in_row:?}");
     // Nobody writes such a row beside those that come with the system.
     let own = read(&[("x", r#"{"name": "x", "type": "search-kb"}"#)]);
     assert!(own.faults[0].contains("'search-kb' is not known"));

@@ -1,4 +1,5 @@
-//! What goes first where two things wait for one thread. Each test has one thread, so that the order is certain.
+//! What goes first where two things wait for one thread. Each test has one thread, so that the order is certain. No test
+//! compares times.
 
 use std::sync::Arc;
 use std::time::Duration;

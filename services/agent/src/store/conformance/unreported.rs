@@ -1,4 +1,4 @@
-//! What counts of calls whose provider reports no tokens.
+//! What counts of calls whose provider reports no tokens. No model is ever called: the ledger gets what a call would report.
 
 use super::usage::{bound, call, reservation, sums, took};
 use super::{Store, of};

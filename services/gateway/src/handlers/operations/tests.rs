@@ -1,6 +1,6 @@
 //! What makes a request, and how answers and failures are written.
 
-use tg_schemas::operations::{ListMessages, SendMessage};
+use tg_schemas::operations::{Compacted, Cost, ListMessages, SendMessage, TurnResult};
 
 use super::*;
 use crate::engine::translate::agent::gap;
@@ -28,6 +28,25 @@ fn the_user_is_the_one_of_the_header_and_not_of_the_body() {
     assert_eq!(body["caller_depth"], 2);
     shape.beside(&mut body, &HeaderMap::new(), None).unwrap();
     assert!(!body.contains_key("user_id"));
+}
+
+#[test]
+fn trailers_name_each_header_of_a_turn() {
+    let turn = TurnResult {
+        cost: Cost {
+            eur: Some(0.5),
+            usd: Some(0.5),
+            source: "table".to_owned(),
+            sub_calls: 1,
+        },
+        compacted: Some(Compacted::default()),
+        ..TurnResult::default()
+    };
+    let mut sent: Vec<&str> = turn.headers().into_iter().map(|(name, _)| name).collect();
+    let mut announced: Vec<&str> = TRAILERS.split(", ").collect();
+    sent.sort_unstable();
+    announced.sort_unstable();
+    assert_eq!(announced, sent);
 }
 
 /// 35: the header of the depth.

@@ -1,4 +1,5 @@
 //! A page that stands with its pictures in one message (MHTML), as some programs put it into a Word document.
+//! The pictures are never decoded, and no address is followed.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;

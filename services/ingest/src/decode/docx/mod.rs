@@ -2,6 +2,7 @@
 //! tracked changes are accepted. Parts in other formats stand in their place, and the numbers of lists before their
 //! paragraphs. Pictures, comments, headers and footers are left out. No part of the package is read beyond its limit.
 
+use tg_document::kind::{self, Kind};
 use tg_document::text::leniently;
 
 use super::frames::DecodeError;
@@ -93,28 +94,33 @@ fn take(room: &mut u64, bytes: usize) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// The text of a part, by its content: Word, a page alone or in a message, or plain text by its name.
+/// The text of a part, by its content: Word, a page alone or in a message, or plain text by its name. Other kinds have none.
 fn chunk(
     part: &[u8],
     name: &str,
     limits: &Limits,
     (depth, room): (usize, &mut u64),
 ) -> Option<String> {
+    let head = part.get(..kind::HEAD).unwrap_or(part);
     let is_text = name.to_ascii_lowercase().ends_with(".txt");
     if part.starts_with(b"PK\x03\x04") {
         return (depth < DEEPEST)
             .then(|| within(part, limits, depth + 1, room).ok())
             .flatten();
     }
-    if part.starts_with(b"{\\rtf") {
-        return None;
-    }
     if is_text {
-        return Some(leniently(part, None).0);
+        let is_read = matches!(
+            kind::detect(head, "text/plain"),
+            Ok(Kind::Text | Kind::Html)
+        );
+        return is_read.then(|| leniently(part, None).0);
     }
-    match message::page(part) {
-        Some((page, charset)) => html::decode_as(&page, charset).ok(),
-        None => html::decode(part).ok(),
+    if let Some((page, charset)) = message::page(part) {
+        return html::decode_as(&page, charset).ok();
+    }
+    match kind::detect(head, "text/html") {
+        Ok(Kind::Html) => html::decode(part).ok(),
+        _ => None,
     }
 }
 

@@ -1,5 +1,5 @@
 //! The numbers of lists and of headings. Word does not write them into the text: a paragraph names a list and a level, and
-//! its number follows from the paragraphs before it.
+//! its number follows from the paragraphs before it. This module never reads text of a paragraph.
 
 use std::collections::{HashMap, HashSet};
 

@@ -347,6 +347,8 @@ fn parts_in_other_formats_stand_in_their_place() {
             ("c", "note.txt"),
             ("d", "old.rtf"),
             ("e", "gone.html"),
+            ("f", "old.pdf"),
+            ("g", "old.txt"),
         ];
         text(&[
             ("word/document.xml", document(body)),
@@ -355,10 +357,13 @@ fn parts_in_other_formats_stand_in_their_place() {
             ("word/page.mht", message.to_owned()),
             ("word/note.txt", "Plain < text.".to_owned()),
             ("word/old.rtf", "{\\rtf1 never}".to_owned()),
+            ("word/old.pdf", "%PDF-1.4 never".to_owned()),
+            ("word/old.txt", "{\\rtf1 never}".to_owned()),
         ])
     };
     // What is referred to twice stands once, and what cannot be read nowhere.
-    let referred = ["a", "b", "a", "none", "c", "d", "e"].map(chunk).concat();
+    let referred = ["a", "b", "a", "none", "c", "d", "e", "f", "g"];
+    let referred = referred.map(chunk).concat();
     assert_eq!(
         parts(&[p("First."), referred, p("Last.")].concat()),
         "First.\n\n# Lamps\n\nLit at dusk.\n\nGröße\n\nPlain < text.\n\nLast."
