@@ -1,6 +1,6 @@
-//! Turns at what takes the processor: a piece of a long answer is written off the runtime's threads, for one workspace one at a
-//! time, and workspaces come in turn. An answer asks for its next part when its piece is written, so whatever else is done for it
-//! keeps to the same measure.
+//! Turns at writing long answers. A piece of one is written off the runtime's threads, one piece of a workspace at a time, and
+//! workspaces take turns piece by piece. A piece is never interrupted. An answer asks for its next part when its piece is written,
+//! so the work of translating its parts is limited by the same turns.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// What is to be done for all workspaces. Cheap to clone.
+/// The queues of all workspaces. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Turns(Arc<Shared>);
 
@@ -51,7 +51,12 @@ impl Turns {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let (done, outcome) = oneshot::channel();
-        let work = Box::new(move || drop(done.send(work())));
+        let work = Box::new(move || {
+            // A reader that has gone takes no turn from the others.
+            if !done.is_closed() {
+                drop(done.send(work()));
+            }
+        });
         if self.enter(workspace, work) {
             let turns = self.clone();
             tokio::task::spawn_blocking(move || while turns.take_one() {});
@@ -165,6 +170,27 @@ mod tests {
             .map(|(name, _)| name.to_string())
             .collect();
         assert_eq!(next, ["b", "c", "a"]);
+    }
+
+    #[tokio::test]
+    async fn work_of_a_reader_that_has_gone_is_not_done() {
+        let turns = Turns::new(1);
+        let a: Arc<str> = Arc::from("a");
+        // Without a thread: nothing is done until the test does it.
+        turns.0.state.lock().threads = 1;
+        let (gone, stays) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+        let count = |of: &Arc<Mutex<u32>>| {
+            let of = of.clone();
+            move || *of.lock() += 1
+        };
+        let mut waits = Box::pin(turns.run(&a, count(&gone)));
+        assert!(futures::poll!(&mut waits).is_pending());
+        drop(waits);
+        let mut waits = Box::pin(turns.run(&a, count(&stays)));
+        assert!(futures::poll!(&mut waits).is_pending());
+        while turns.take_one() {}
+        assert_eq!(waits.await, Some(()));
+        assert_eq!((*gone.lock(), *stays.lock()), (0, 1));
     }
 
     #[tokio::test]

@@ -187,7 +187,9 @@ async fn answer(
         // Whatever the answer will be.
         return Ok(not_acceptable(RESULTS));
     }
+    // As admission reads it: an empty name is none.
     let workspace = asked.workspace.as_deref();
+    let workspace = workspace.filter(|name| !name.is_empty());
     let workspace: Arc<str> = workspace.unwrap_or(&identity.workspace).into();
     let body = json!({
         "query": asked.query.unwrap_or_default(),
