@@ -7,9 +7,40 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tg_schemas::{Error, ErrorCode};
 use tokio::sync::oneshot;
 
 type Work = Box<dyn FnOnce() + Send>;
+
+/// The turns of one workspace. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Lane {
+    turns: Turns,
+    workspace: Arc<str>,
+}
+
+impl Lane {
+    /// Does something in a turn of the workspace.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let done = self.turns.run(&self.workspace, work).await;
+        done.ok_or_else(|| Error::new(ErrorCode::Internal, "the answer could not be written"))
+    }
+
+    /// The same for what is long; all else is done at once.
+    pub(crate) async fn run_long<T: Send + 'static>(
+        &self,
+        long: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        match long {
+            true => self.run(work).await,
+            false => Ok(work()),
+        }
+    }
+}
 
 /// The queues of all workspaces. Cheap to clone.
 #[derive(Clone)]
@@ -44,8 +75,16 @@ impl Turns {
         }))
     }
 
+    /// The turns of a workspace.
+    pub(crate) fn lane(&self, workspace: &str) -> Lane {
+        Lane {
+            turns: self.clone(),
+            workspace: workspace.into(),
+        }
+    }
+
     /// Does something in a turn of a workspace. None where it panicked, or the process ends.
-    pub(crate) async fn run<T: Send + 'static>(
+    async fn run<T: Send + 'static>(
         &self,
         workspace: &Arc<str>,
         work: impl FnOnce() -> T + Send + 'static,
