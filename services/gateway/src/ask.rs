@@ -26,6 +26,13 @@ pub(crate) enum Part {
     Error(Error),
 }
 
+impl Part {
+    /// Whether it takes long to write: this is done off the runtime's threads.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(self, Self::Body { body, .. } if body.is_long())
+    }
+}
+
 /// All parts of an answer.
 pub(crate) type Parts = BoxStream<'static, Part>;
 

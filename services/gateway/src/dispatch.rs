@@ -161,6 +161,7 @@ impl App {
             started: Instant::now(),
             permit: Some(admitted.permit),
             held: None,
+            lane: self.turns.lane(named(identity, &call)),
             span: Span::none(),
         })
     }
@@ -268,6 +269,7 @@ impl App {
             started: Instant::now(),
             permit,
             held: None,
+            lane: self.turns.lane(named(identity, call)),
             span: Span::none(),
         })
     }

@@ -16,6 +16,7 @@ use crate::detached::Listed;
 use crate::engine::translate::agent::behind_gap;
 use crate::flows;
 use crate::inflight::Permit;
+use crate::turns::Lane;
 
 /// A question under way. Dropping it cancels the question, or it goes on here, as the call says. It ends,
 /// too, when its caller may not ask it any more.
@@ -42,6 +43,8 @@ pub(crate) struct Running {
     pub(crate) waits: Duration,
     /// What the question counts, which is kept here until it is answered.
     pub(crate) held: Option<Share>,
+    /// Turns of its workspace, for what takes long to write.
+    pub(crate) lane: Lane,
     /// Ends with the answer.
     pub(crate) span: Span,
 }
@@ -144,6 +147,7 @@ impl Drop for Running {
             started: self.started,
             permit: self.permit.take(),
             held: self.held.take(),
+            lane: self.lane.clone(),
             span: std::mem::take(&mut self.span),
         };
         if !self.waits.is_zero() {

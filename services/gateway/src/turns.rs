@@ -1,17 +1,48 @@
-//! Turns at what takes the processor: a piece of a long answer is written off the runtime's threads, for one workspace one at a
-//! time, and workspaces come in turn. An answer asks for its next part when its piece is written, so whatever else is done for it
-//! keeps to the same measure.
+//! Turns at writing long answers. A piece of one is written off the runtime's threads, one piece of a workspace at a time, and
+//! workspaces take turns piece by piece. A piece is never interrupted. An answer asks for its next part when its piece is written,
+//! so the work of translating its parts is limited by the same turns.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tg_schemas::{Error, ErrorCode};
 use tokio::sync::oneshot;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// What is to be done for all workspaces. Cheap to clone.
+/// The turns of one workspace. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Lane {
+    turns: Turns,
+    workspace: Arc<str>,
+}
+
+impl Lane {
+    /// Does something in a turn of the workspace.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let done = self.turns.run(&self.workspace, work).await;
+        done.ok_or_else(|| Error::new(ErrorCode::Internal, "the answer could not be written"))
+    }
+
+    /// The same for what is long; all else is done at once.
+    pub(crate) async fn run_long<T: Send + 'static>(
+        &self,
+        long: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        match long {
+            true => self.run(work).await,
+            false => Ok(work()),
+        }
+    }
+}
+
+/// The queues of all workspaces. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Turns(Arc<Shared>);
 
@@ -44,14 +75,27 @@ impl Turns {
         }))
     }
 
+    /// The turns of a workspace.
+    pub(crate) fn lane(&self, workspace: &str) -> Lane {
+        Lane {
+            turns: self.clone(),
+            workspace: workspace.into(),
+        }
+    }
+
     /// Does something in a turn of a workspace. None where it panicked, or the process ends.
-    pub(crate) async fn run<T: Send + 'static>(
+    async fn run<T: Send + 'static>(
         &self,
         workspace: &Arc<str>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let (done, outcome) = oneshot::channel();
-        let work = Box::new(move || drop(done.send(work())));
+        let work = Box::new(move || {
+            // A reader that has gone takes no turn from the others.
+            if !done.is_closed() {
+                drop(done.send(work()));
+            }
+        });
         if self.enter(workspace, work) {
             let turns = self.clone();
             tokio::task::spawn_blocking(move || while turns.take_one() {});
@@ -165,6 +209,27 @@ mod tests {
             .map(|(name, _)| name.to_string())
             .collect();
         assert_eq!(next, ["b", "c", "a"]);
+    }
+
+    #[tokio::test]
+    async fn work_of_a_reader_that_has_gone_is_not_done() {
+        let turns = Turns::new(1);
+        let a: Arc<str> = Arc::from("a");
+        // Without a thread: nothing is done until the test does it.
+        turns.0.state.lock().threads = 1;
+        let (gone, stays) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+        let count = |of: &Arc<Mutex<u32>>| {
+            let of = of.clone();
+            move || *of.lock() += 1
+        };
+        let mut waits = Box::pin(turns.run(&a, count(&gone)));
+        assert!(futures::poll!(&mut waits).is_pending());
+        drop(waits);
+        let mut waits = Box::pin(turns.run(&a, count(&stays)));
+        assert!(futures::poll!(&mut waits).is_pending());
+        while turns.take_one() {}
+        assert_eq!(waits.await, Some(()));
+        assert_eq!((*gone.lock(), *stays.lock()), (0, 1));
     }
 
     #[tokio::test]

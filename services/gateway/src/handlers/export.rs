@@ -108,7 +108,7 @@ pub(super) async fn open(
             }
             _ => None,
         };
-        let frames = stored::open(&app.mesh, kind, &flow, filter, options)?;
+        let frames = stored::open(app, kind, &flow, filter, options)?;
         let frames = match judge {
             Some(judge) => without_hidden(frames, judge),
             None => frames,

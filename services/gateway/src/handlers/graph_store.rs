@@ -7,7 +7,7 @@ use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
-use futures::stream;
+use futures::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tg_schemas::Error;
@@ -28,10 +28,11 @@ use crate::engine::rdf::writer::Writer;
 use crate::engine::scrub::scrub;
 use crate::engine::translate::bulk::{BulkKind, Record};
 use crate::engine::translate::fields::fault;
-use crate::engine::translate::{error_body, error_value};
+use crate::engine::translate::{Body, error_body, error_value};
 use crate::error::{RequestError, json_response, refusal};
 use crate::receipts::{Refused, Verdict};
 use crate::state::{App, Shared};
+use crate::turns::Lane;
 
 /// The query string.
 #[derive(Debug, Default, Deserialize)]
@@ -112,11 +113,16 @@ async fn read_out(
     };
     let export = export::open(app, BulkKind::Triples, from, filter, &meta).await?;
     let outlet = export.outlet;
+    let lane = app.turns.lane(flow.workspace.as_str());
     let mut sending = Sending::new(app, export.frames, flow, lapse, room);
+    let media = writer.media;
+    let mut begun = Bytes::new();
     match sending.next().await {
         Some(Ok(first)) => {
-            if let Err(error) = writer.part(&first) {
-                return refused_part(error, writer.media);
+            let work = move || writer.written(&first, false);
+            match lane.run(work).await.map_err(RequestError::Service)? {
+                Ok(written) => (writer, begun) = written,
+                Err(error) => return refused_part(error, media),
             }
         }
         Some(Err(error)) => return Err(RequestError::Service(error)),
@@ -126,24 +132,27 @@ async fn read_out(
         }
         None => {}
     }
-    let media = writer.media;
-    let pieces = stream::unfold(Some((sending, writer)), next_piece);
+    let begun = stream::iter((!begun.is_empty()).then_some(Ok(begun)));
+    let pieces = begun.chain(stream::unfold(Some((sending, writer, lane)), next_piece));
     Ok(respond(media, outlet.body(pieces)))
 }
 
-type Rest = Option<(Sending, Writer)>;
+type Rest = Option<(Sending, Writer, Lane)>;
 
-/// What was written already, with what comes next. An error breaks the response off: what comes short never looks whole.
+/// The next piece. An error breaks the response off: what comes short never looks whole.
 async fn next_piece(rest: Rest) -> Option<(std::io::Result<Bytes>, Rest)> {
-    let (mut sending, mut writer) = rest?;
-    let (written, last) = match sending.next().await {
-        Some(Ok(body)) => (writer.part(&body), false),
-        Some(Err(error)) => (Err(std::io::Error::other(error.message)), true),
-        None => (writer.finish(), true),
+    let (mut sending, writer, lane) = rest?;
+    let (body, last) = match sending.next().await {
+        Some(Ok(body)) => (body, false),
+        Some(Err(error)) => return Some((Err(std::io::Error::other(error.message)), None)),
+        None => (Body::new(), true),
     };
-    let piece = written.map(|()| writer.take());
-    let rest = (piece.is_ok() && !last).then_some((sending, writer));
-    Some((piece, rest))
+    let written = lane.run(move || writer.written(&body, last)).await;
+    let written = written.unwrap_or_else(|fault| Err(std::io::Error::other(fault.message)));
+    Some(match written {
+        Ok((writer, piece)) => (Ok(piece), (!last).then_some((sending, writer, lane))),
+        Err(error) => (Err(error), None),
+    })
 }
 
 /// Adds triples to a graph, all of a body or none.

@@ -13,12 +13,14 @@ use tracing::Instrument;
 
 use super::socket_frame as frame;
 use super::socket_writer::Outgoing;
+use crate::ask::Part;
 use crate::budget::Reader;
 use crate::call::{Call, Meta};
 use crate::error::RequestError;
-use crate::running::Running;
+use crate::running::{Place, Running};
 use crate::sending::Room;
 use crate::state::Shared;
+use crate::turns::Lane;
 
 /// Questions under way by the text of their id, each with its token.
 pub(super) type UnderWay = Arc<Mutex<HashMap<String, Vec<(u64, CancellationToken)>>>>;
@@ -121,7 +123,9 @@ async fn forward(mut task: Task) {
         }
     };
     while let Some(part) = running.next().await {
-        let message = Message::text(frame::part(&task.id, part, running.place()));
+        let lane = running.lane.clone();
+        let text = written(&lane, &task.id, part, running.place()).await;
+        let message = Message::text(text);
         let place = task.room.take(&task.reader, message.len()).await;
         let message = Outgoing::with_permit(message, place);
         if task.outgoing.send(message).await.is_err() {
@@ -129,6 +133,24 @@ async fn forward(mut task: Task) {
         }
     }
     drop(task.entry);
+}
+
+/// The text of a part.
+async fn written(lane: &Lane, id: &Value, part: Part, place: Option<Place<'_>>) -> String {
+    if !part.is_long() {
+        return frame::part(id, part, place);
+    }
+    let of = place.map(|place| (place.run.to_owned(), place.offset));
+    let own = id.clone();
+    let work = move || {
+        let place = of.as_ref().map(|(run, offset)| Place {
+            run,
+            offset: *offset,
+        });
+        frame::part(&own, part, place)
+    };
+    let text = lane.run(work).await;
+    text.unwrap_or_else(|error| frame::part(id, Part::Error(error), None))
 }
 
 /// Reads the request when there is memory for it, and asks.

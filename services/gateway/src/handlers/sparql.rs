@@ -1,8 +1,6 @@
 //! `/api/v1/flow/{flow}/sparql/{collection}`: the SPARQL 1.1 Protocol over the service `sparql`, which answers as it
 //! answers everybody; only the words are the standard's.
 
-use std::sync::Arc;
-
 use axum::body::Body as HttpBody;
 use axum::extract::{Extension, OriginalUri, Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
@@ -24,12 +22,12 @@ use crate::engine::rdf::description;
 use crate::engine::rdf::media::{self, Accept, BOOLEANS, GRAPHS, RESULTS};
 use crate::engine::rdf::writer::Writer;
 use crate::engine::translate::fields::fault;
-use crate::engine::translate::{Body, error_body};
+use crate::engine::translate::{PartBody, error_body};
 use crate::error::{RequestError, json_response};
 use crate::registry::Gate;
 use crate::running::Running;
 use crate::state::{App, Shared};
-use crate::turns::Turns;
+use crate::turns::Lane;
 
 /// Most results of a part of an answer: few messages for large answers, little memory for each.
 const BATCH: i64 = 1000;
@@ -187,8 +185,6 @@ async fn answer(
         // Whatever the answer will be.
         return Ok(not_acceptable(RESULTS));
     }
-    let workspace = asked.workspace.as_deref();
-    let workspace: Arc<str> = workspace.unwrap_or(&identity.workspace).into();
     let body = json!({
         "query": asked.query.unwrap_or_default(),
         "collection": collection,
@@ -210,44 +206,57 @@ async fn answer(
     let mut running = app.start(identity, call, CancellationToken::new()).await?;
     // Nothing is sent before the first part is there: what fails at once has a status that says so.
     let (first, last) = part(running.next().await)?;
-    let written = match Writer::of_answer(&accept, &first) {
-        Some(written) => written,
-        None => {
-            return Ok(match first["query-type"].as_str() {
-                Some("construct" | "describe") => not_acceptable(GRAPHS),
-                Some("ask") => not_acceptable(BOOLEANS),
-                _ => not_acceptable(RESULTS),
-            });
-        }
+    let lane = running.lane.clone();
+    let begun = lane.run(move || begin(&accept, first, last)).await;
+    let (writer, first) = match begun.map_err(RequestError::Service)?? {
+        Begun::Answer(writer, first) => (writer, first),
+        Begun::Refusal(response) => return Ok(response),
     };
-    let mut writer = written.map_err(unwritable)?;
-    let outlet = app.sending.outlet(identity);
-    if let Err(error) = writer.part(&first) {
-        return refused_part(error, writer.media);
-    }
+    let (media, outlet) = (writer.media, app.sending.outlet(identity));
     if last {
-        writer.finish().map_err(unwritable)?;
-        let bytes = outlet.hold(writer.take()).await;
-        return Ok(respond(writer.media, bytes.into()));
+        return Ok(respond(media, outlet.hold(first).await.into()));
     }
-    let (media, first) = (writer.media, writer.take());
     let state = Sending {
         first: Some(first),
         rest: Some((running, writer)),
-        turns: app.turns.clone(),
-        workspace,
+        lane,
     };
     let pieces = stream::unfold(state, Sending::next);
     Ok(respond(media, outlet.body(pieces)))
+}
+
+/// What comes of the first part.
+enum Begun {
+    Answer(Writer, Bytes),
+    Refusal(Response),
+}
+
+/// Writes the first part of an answer.
+fn begin(accept: &Accept, first: PartBody, last: bool) -> Result<Begun, RequestError> {
+    let first = first.into_tree();
+    let Some(writer) = Writer::of_answer(accept, &first) else {
+        return Ok(Begun::Refusal(match first["query-type"].as_str() {
+            Some("construct" | "describe") => not_acceptable(GRAPHS),
+            Some("ask") => not_acceptable(BOOLEANS),
+            _ => not_acceptable(RESULTS),
+        }));
+    };
+    let mut writer = writer.map_err(unwritable)?;
+    if let Err(error) = writer.part(&first) {
+        return refused_part(error, writer.media).map(Begun::Refusal);
+    }
+    if last {
+        writer.finish().map_err(unwritable)?;
+    }
+    let piece = writer.take();
+    Ok(Begun::Answer(writer, piece))
 }
 
 /// An answer on its way. Dropping it cancels the query.
 struct Sending {
     first: Option<Bytes>,
     rest: Option<(Running, Writer)>,
-    turns: Turns,
-    /// Whose turns these are.
-    workspace: Arc<str>,
+    lane: Lane,
 }
 
 impl Sending {
@@ -264,40 +273,29 @@ impl Sending {
                 return Some((Err(error), self));
             }
         };
-        let work = move || written(writer, &body, last);
-        let outcome = self.turns.run(&self.workspace, work).await;
-        let piece = match outcome {
-            Some(Ok((writer, piece))) => {
+        let work = move || writer.written(&body.into_tree(), last);
+        let piece = match self.lane.run(work).await {
+            Ok(Ok((writer, piece))) => {
                 if !last {
                     self.rest = Some((running, writer));
                 }
                 Ok(piece)
             }
-            Some(Err(error)) => Err(error),
-            None => Err(std::io::Error::other("the answer could not be written")),
+            Ok(Err(error)) => Err(error),
+            Err(fault) => Err(std::io::Error::other(fault.message)),
         };
         Some((piece, self))
     }
 }
 
-/// Writes a part, and what closes the answer after the last.
-fn written(mut writer: Writer, body: &Body, last: bool) -> std::io::Result<(Writer, Bytes)> {
-    writer.part(body)?;
-    if last {
-        writer.finish()?;
-    }
-    let piece = writer.take();
-    Ok((writer, piece))
-}
-
 /// A part of an answer, and whether it is the last.
-fn part(part: Option<Part>) -> Result<(Body, bool), RequestError> {
+fn part(part: Option<Part>) -> Result<(PartBody, bool), RequestError> {
     match part {
         Some(Part::Body {
             body,
             last,
             failed: false,
-        }) => Ok((body.into_tree(), last)),
+        }) => Ok((body, last)),
         Some(Part::Body { body, .. }) => {
             let error = body.into_tree().remove("error").unwrap_or_default();
             Err(RequestError::Service(

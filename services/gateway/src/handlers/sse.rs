@@ -44,8 +44,15 @@ pub(super) fn respond(running: Running, heartbeat: Duration, outlet: Outlet) -> 
         let (mut running, outlet) = rest?;
         let part = running.next().await;
         let more = part.is_some();
-        let place = running.place();
-        let event = part.map_or(Bytes::from_static(END), |part| data(&envelope(part), place));
+        let event = match part {
+            None => Bytes::from_static(END),
+            Some(part) => {
+                let lane = running.lane.clone();
+                let text = lane.run_long(part.is_long(), move || envelope(part)).await;
+                let text = text.unwrap_or_else(|error| envelope(Part::Error(error)));
+                data(&text, running.place())
+            }
+        };
         let event = outlet.hold(event).await;
         Some((event, more.then_some((running, outlet))))
     });

@@ -22,6 +22,8 @@ use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, triples};
 use crate::error::RequestError;
 use crate::flows::Flow;
+use crate::state::App;
+use crate::turns::Lane;
 
 /// Triples of a frame.
 const BATCH: i64 = 1000;
@@ -38,7 +40,7 @@ pub(super) struct Filter {
 
 /// Everything of a kind that a collection has.
 pub(super) fn open(
-    mesh: &Mesh,
+    app: &App,
     kind: BulkKind,
     flow: &Flow,
     filter: Filter,
@@ -50,10 +52,12 @@ pub(super) fn open(
     let collection = filter
         .collection
         .unwrap_or_else(|| DEFAULT_COLLECTION.to_owned());
+    let mesh = &app.mesh;
     Ok(match kind {
         BulkKind::Triples => {
             let topic = flow.request("triples")?;
-            everything(mesh, &topic, (collection, filter.graph), options)
+            let answer = (mesh, &topic, app.turns.lane(flow.workspace.as_str()));
+            everything(answer, (collection, filter.graph), options)
         }
         BulkKind::Rows => {
             let topic = flow.request("rows")?;
@@ -74,10 +78,9 @@ pub(super) fn open(
     })
 }
 
-/// Everything that matches, in batches.
+/// Everything that matches, in batches. They are translated in turns of the workspace.
 fn everything(
-    mesh: &Mesh,
-    topic: &Topic,
+    (mesh, topic, lane): (&Mesh, &Topic, Lane),
     (collection, graph): (String, Option<String>),
     options: Ask,
 ) -> Frames {
@@ -87,8 +90,8 @@ fn everything(
         collection,
         ..Metadata::default()
     };
-    let state = (answer, metadata, false);
-    stream::unfold(state, |(mut answer, metadata, over)| async move {
+    let state = (answer, metadata, lane, false);
+    stream::unfold(state, |(mut answer, metadata, lane, over)| async move {
         if over {
             return None;
         }
@@ -97,16 +100,21 @@ fn everything(
             Some(error) => Err(error),
             None => Ok(part),
         });
-        match part {
+        let shown = match part {
             Ok(part) => {
                 let record = Triples {
                     metadata: Some(metadata.clone()),
                     triples: part.triples,
                 };
-                Some((Ok(show_triples(&record)), (answer, metadata, part.is_final)))
+                let frame = lane.run(move || show_triples(&record)).await;
+                frame.map(|frame| (frame, part.is_final))
             }
-            Err(error) => Some((Err(scrub(error)), (answer, metadata, true))),
-        }
+            Err(error) => Err(scrub(error)),
+        };
+        Some(match shown {
+            Ok((frame, last)) => (Ok(frame), (answer, metadata, lane, last)),
+            Err(error) => (Err(error), (answer, metadata, lane, true)),
+        })
     })
     .filter(|frame| {
         let empty = matches!(frame, Ok(body) if body["triples"] == Value::Array(Vec::new()));

@@ -12,6 +12,9 @@ use crate::error::{RequestError, failed_with, json_written};
 use crate::running::Running;
 use crate::sending::Outlet;
 
+/// The service whose answers take long to write.
+const SPARQL: &str = "sparql";
+
 /// What to make of the parts.
 pub(super) enum Whole {
     /// The last message.
@@ -50,7 +53,11 @@ impl Whole {
                     summary.add_part(&chunk);
                     continue;
                 }
-                (Part::Body { body, .. }, _) => body.into_tree(),
+                (Part::Body { body, .. }, _) => {
+                    let lane = running.lane.clone();
+                    let tree = lane.run_long(body.is_long(), move || body.into_tree());
+                    tree.await.map_err(RequestError::Service)?
+                }
                 (Part::Error(error), _) => return Err(RequestError::Service(error)),
             };
             self.add(&body);
@@ -89,8 +96,13 @@ impl Whole {
                 let error = body.get("error").filter(|error| error["type"].is_string());
                 let error: Option<Error> =
                     error.and_then(|error| serde_json::from_value(error.clone()).ok());
-                // The tree is gone before anything is waited for.
-                let text = Value::Object(body).to_string();
+                // The tree is dropped before the text waits for room.
+                let (lane, long) = (running.lane.clone(), running.name == SPARQL);
+                let text = lane.run_long(long, move || Value::Object(body).to_string());
+                let text = match text.await {
+                    Ok(text) => text,
+                    Err(error) => return RequestError::Service(error).into_response(),
+                };
                 let response = json_written(StatusCode::OK, outlet.hold_whole(text.into()).await);
                 match error {
                     Some(error) => failed_with(response, &error),

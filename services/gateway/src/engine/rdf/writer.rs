@@ -156,6 +156,19 @@ impl Writer {
         }
     }
 
+    /// Writes a part, and what closes the answer after the last; and takes what was written.
+    ///
+    /// # Errors
+    /// As of [`Self::part`] and [`Self::finish`].
+    pub(crate) fn written(mut self, part: &Body, last: bool) -> io::Result<(Self, Bytes)> {
+        self.part(part)?;
+        if last {
+            self.finish()?;
+        }
+        let piece = self.take();
+        Ok((self, piece))
+    }
+
     /// What was written since it was taken last.
     pub(crate) fn take(&self) -> Bytes {
         std::mem::take(&mut *self.buffer.0.lock()).into()

@@ -28,6 +28,7 @@ pub mod passthrough;
 pub mod prompt;
 pub mod rag;
 pub mod reranker;
+mod results;
 pub mod rows;
 mod secrets;
 pub mod sparql;

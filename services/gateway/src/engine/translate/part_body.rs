@@ -1,16 +1,18 @@
-//! The body of a part of an answer: a tree, or a chunk of the agent, which is serialised as it is. The triples that explain a
-//! step are thousands of pieces as a tree, and most chunks are only written. It never decides what a client may read.
+//! The body of a part of an answer: a tree, a chunk of the agent, which is serialised as it is, or results of a SPARQL query. The
+//! triples that explain a step are thousands of pieces as a tree, and most chunks are only written. Results become a tree where they
+//! are written, off the runtime's threads. It never decides what a client may read.
 
 use std::borrow::Cow;
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 use tg_schemas::Triple;
-use tg_schemas::msg::{AgentResponse, AnswerCost, ChatUsage};
+use tg_schemas::msg::{AgentResponse, AnswerCost, ChatUsage, SparqlQueryResponse};
 use tg_schemas::rdf::ApiForm;
 
 use super::answered::Answered;
 use super::fields::{Body, Reply};
+use super::results::results;
 
 /// What a part says, in the API form.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,14 +21,16 @@ pub enum PartBody {
     Tree(Body),
     /// A chunk of the agent without an error. It becomes a tree where somebody asks for one.
     Chunk(Box<AgentResponse>),
+    /// Results of a SPARQL query without an error. They become a tree where somebody asks for one.
+    Results(Box<SparqlQueryResponse>),
 }
 
 impl PartBody {
-    /// Whether it says nothing. A chunk always says whether it ends something.
+    /// Whether it says nothing. A chunk always says whether it ends something, and results say of which kind they are.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Tree(body) => body.is_empty(),
-            Self::Chunk(_) => false,
+            Self::Chunk(_) | Self::Results(_) => false,
         }
     }
 
@@ -34,8 +38,13 @@ impl PartBody {
     pub fn as_tree(&self) -> Option<&Body> {
         match self {
             Self::Tree(body) => Some(body),
-            Self::Chunk(_) => None,
+            Self::Chunk(_) | Self::Results(_) => None,
         }
+    }
+
+    /// Whether it takes long to make the tree, or to write it: this is done off the runtime's threads.
+    pub fn is_long(&self) -> bool {
+        matches!(self, Self::Results(_))
     }
 
     /// The tree, which a chunk is made into.
@@ -43,6 +52,7 @@ impl PartBody {
         match self {
             Self::Tree(body) => Cow::Borrowed(body),
             Self::Chunk(part) => Cow::Owned(chunk(part)),
+            Self::Results(part) => Cow::Owned(results(part)),
         }
     }
 
@@ -51,6 +61,7 @@ impl PartBody {
         match self {
             Self::Tree(body) => body,
             Self::Chunk(part) => chunk(&part),
+            Self::Results(part) => results(&part),
         }
     }
 
@@ -61,6 +72,7 @@ impl PartBody {
                 part.explain_triples.clear();
                 chunk(&part)
             }
+            Self::Results(part) => results(&part),
             Self::Tree(body) => body,
         }
     }
@@ -77,6 +89,7 @@ impl Serialize for PartBody {
         match self {
             Self::Tree(body) => body.serialize(ser),
             Self::Chunk(part) => Chunk(part).serialize(ser),
+            Self::Results(part) => results(part).serialize(ser),
         }
     }
 }
@@ -272,6 +285,23 @@ mod tests {
         assert_eq!(whole.into_unexplained(), expected);
         let tree = Body::from_iter([("explain_triples".to_owned(), json!(1))]);
         assert_eq!(PartBody::from(tree.clone()).into_unexplained(), tree);
+    }
+
+    #[test]
+    fn results_are_written_as_their_tree() {
+        let part = SparqlQueryResponse {
+            query_type: "ask".into(),
+            ask_result: true,
+            ..SparqlQueryResponse::default()
+        };
+        let body = PartBody::Results(Box::new(part));
+        assert!(body.is_long() && !body.is_empty() && body.as_tree().is_none());
+        let text = serde_json::to_string(&body).unwrap();
+        assert_eq!(text, r#"{"query-type":"ask","ask-result":true}"#);
+        let tree = body.tree().into_owned();
+        assert_eq!(Value::Object(tree.clone()).to_string(), text);
+        assert_eq!(body.clone().into_unexplained(), tree);
+        assert_eq!(body.into_tree(), tree);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! `sparql`: SPARQL queries over a collection.
 
-use serde_json::{Value, json};
+use tg_schemas::Error;
 use tg_schemas::msg::{SparqlQueryRequest, SparqlQueryResponse};
-use tg_schemas::{Error, Term};
 
-use super::fields::{Body, Fields, Reply, triples_to_api};
+use super::fields::{Body, Fields, Reply};
+use super::part_body::PartBody;
+use super::results::results;
 use super::{About, Translate};
 
 /// The `sparql` service.
@@ -28,22 +29,11 @@ impl Translate for Sparql {
     }
 
     fn part(part: Self::Answer, _about: &About) -> Body {
-        let reply = Reply::new().put("query-type", part.query_type.as_str());
-        match part.query_type.as_str() {
-            "ask" => reply.put("ask-result", part.ask_result).done(),
-            "construct" | "describe" => reply.put("triples", triples_to_api(&part.triples)).done(),
-            _ => {
-                let rows: Vec<Value> = part
-                    .bindings
-                    .iter()
-                    .map(|row| row_value(&row.values))
-                    .collect();
-                reply
-                    .put("variables", part.variables)
-                    .put("bindings", rows)
-                    .done()
-            }
-        }
+        results(&part)
+    }
+
+    fn part_body(part: Self::Answer, _about: &About) -> PartBody {
+        PartBody::Results(Box::new(part))
     }
 
     fn failure(error: &Error, part: Self::Answer) -> Body {
@@ -54,21 +44,13 @@ impl Translate for Sparql {
     }
 }
 
-/// One row, aligned with the variables; unbound is `null`.
-fn row_value(values: &[Option<Term>]) -> Value {
-    let values: Vec<Value> = values
-        .iter()
-        .map(|term| term.as_ref().map_or(Value::Null, Term::to_api))
-        .collect();
-    json!({"values": values})
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{part, question};
     use super::*;
-    use tg_schemas::Triple;
+    use serde_json::json;
     use tg_schemas::msg::SparqlBinding;
+    use tg_schemas::{Term, Triple};
 
     #[test]
     fn the_query_is_required() {

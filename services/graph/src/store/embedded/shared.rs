@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use super::entry::Entry;
 use super::permits::Permits;
 use super::sparql::memory::Memory;
+use super::sparql::turns::Turns;
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
 use crate::options::Limits;
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) scans: Arc<Semaphore>,
     pub(crate) queries: Arc<Permits>,
+    /// Of the queries that have such a place, those that are evaluated at the moment.
+    pub(crate) turns: Arc<Turns>,
     /// Queries whose answer is not read to its end yet.
     pub(crate) answers: Permits,
     pub(crate) queries_memory: Memory,
@@ -50,6 +53,7 @@ impl Shared {
             entries: Mutex::default(),
             scans: Arc::new(Semaphore::new(limits.scans)),
             queries: Arc::new(Permits::new(limits.queries, limits.queries_of_one)),
+            turns: Arc::default(),
             answers: Permits::new(limits.answers, limits.answers_of_one),
             queries_memory: Memory::new(limits.queries_memory),
             loading: Mutex::new(()),

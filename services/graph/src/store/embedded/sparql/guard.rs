@@ -14,6 +14,7 @@ use tg_counted_alloc::Meter;
 use tokio::time::Instant;
 
 use super::memory::Share;
+use super::turns::Turn;
 use crate::engine::steps::Steps;
 use crate::error::GraphError;
 use crate::options::Limits;
@@ -24,6 +25,8 @@ pub(crate) const LONGEST: usize = tg_schemas::limits::PART;
 const PIECE: i64 = 1 << 20;
 /// Used beyond the limit before the evaluator is cancelled the other way.
 const LATE: i64 = 64 << 20;
+/// Microseconds after which an evaluation hands its turn over, if others wait.
+const SLICE: u64 = 10_000;
 /// Steps between two looks at the clock.
 const STEPS: u32 = 64;
 
@@ -82,13 +85,14 @@ pub(super) struct Guard {
     time: Duration,
     limits: Limits,
     share: Share,
+    turn: Turn,
     drawn: AtomicI64,
     warned: AtomicBool,
 }
 
 impl Guard {
     /// A guard of one evaluation, which may take so long.
-    pub(super) fn new(time: Duration, limits: &Limits, share: Share) -> Arc<Self> {
+    pub(super) fn new(time: Duration, limits: &Limits, share: Share, turn: Turn) -> Arc<Self> {
         Arc::new(Self {
             why: AtomicU8::new(0),
             stop: Stop::new(),
@@ -99,6 +103,7 @@ impl Guard {
             time,
             limits: limits.clone(),
             share,
+            turn,
             drawn: AtomicI64::new(0),
             warned: AtomicBool::new(false),
         })
@@ -153,17 +158,28 @@ impl Guard {
         u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// The evaluation waits from here on.
+    /// The evaluation waits from here on, and has no turn.
     pub(super) fn pause(&self) {
         let evaluated = u64::try_from(self.evaluated().as_micros()).unwrap_or(u64::MAX);
         self.spent.store(evaluated, Ordering::Relaxed);
         // Until it goes on, nothing is added.
         self.resumed.store(u64::MAX, Ordering::Relaxed);
+        self.turn.give_up();
     }
 
-    /// The evaluation goes on.
+    /// The evaluation goes on when it has its turn.
     pub(super) fn resume(&self) {
+        self.turn.take();
         self.resumed.store(self.micros(), Ordering::Relaxed);
+    }
+
+    /// Lets others be evaluated once this one was for a while.
+    fn hand_over(&self) {
+        let resumed = self.resumed.load(Ordering::Relaxed);
+        if self.micros().saturating_sub(resumed) >= SLICE && self.turn.is_wanted() {
+            self.pause();
+            self.resume();
+        }
     }
 }
 
@@ -173,10 +189,14 @@ impl Steps for Guard {
             unwind();
         }
         let steps = self.steps.fetch_add(1, Ordering::Relaxed);
-        if steps.is_multiple_of(STEPS) && self.evaluated() > self.time {
+        if !steps.is_multiple_of(STEPS) {
+            return;
+        }
+        if self.evaluated() > self.time {
             self.end(Why::Time);
             unwind();
         }
+        self.hand_over();
     }
 
     fn too_long(&self) -> ! {

@@ -15,6 +15,7 @@ mod shape;
 mod start;
 mod syntax;
 mod texts;
+pub(crate) mod turns;
 
 pub(crate) use start::start;
 

@@ -62,6 +62,7 @@ impl Work {
     /// Runs the query and says what comes of it. Returns when the reader has the last word, or has gone.
     pub(super) fn run(self, said: Giver<Said>) {
         let guard = self.guard.clone();
+        guard.resume();
         let metered = tg_counted_alloc::metered(guard.clone());
         let mut line = Line {
             said: &said,
@@ -80,6 +81,7 @@ impl Work {
         let outcome = catch_unwind(AssertUnwindSafe(|| query.evaluate(&mut line)));
         drop(line);
         drop(metered);
+        guard.pause();
         let ended = guard.fault();
         let last = match outcome {
             Ok(Ok(Ok(()))) => Said::End,

@@ -49,7 +49,8 @@ pub(crate) async fn start(
     };
     let (said, parts) = handover();
     let share = shared.queries_memory.share(key.workspace());
-    let guard = Guard::new(time, limits, share);
+    let turn = shared.turns.query(key.workspace());
+    let guard = Guard::new(time, limits, share, turn);
     let gone = CancellationToken::new();
     let line = Line {
         parts,
