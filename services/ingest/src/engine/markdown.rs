@@ -26,14 +26,19 @@ pub fn split(text: &str, size: usize, overlap: usize) -> Vec<Slice> {
         .min(LARGEST.max(size.saturating_add(size)));
     for block in blocks(text, block) {
         for (at, chunk) in splitter.chunk_indices(&text[block.clone()]) {
-            if chunk.trim().is_empty() {
+            let end = block.start + at + chunk.len();
+            // Where chunks overlap, the splitter may begin one before the one that it cut last.
+            let start = counted.max(block.start + at);
+            let Some(chunk) = text
+                .get(start..end)
+                .filter(|chunk| !chunk.trim().is_empty())
+            else {
                 continue;
-            }
-            let start = block.start + at;
+            };
             offset += text[counted..start].chars().count();
             counted = start;
             slices.push(Slice {
-                bytes: start..start + chunk.len(),
+                bytes: start..end,
                 offset,
                 length: chunk.chars().count(),
             });

@@ -91,6 +91,17 @@ pub(super) mod tests {
         check(&parts.concat(), 40, 39);
     }
 
+    /// The splitter begins a chunk before the one that it cut last.
+    #[test]
+    fn a_kept_tail_that_begins_earlier_does_not_go_back() {
+        let parts = [
+            "```\n```\n| a | b |\n|---|---|\n| a | b |\n|---|---|\n",
+            "fn x() {\n    y\n}\n\n éa aééé a漢é漢éé é 漢a",
+            "| a | b |\n|---|---|\n",
+        ];
+        check(&parts.concat(), 31, 28);
+    }
+
     #[test]
     fn kinds_have_structures() {
         assert_eq!(
