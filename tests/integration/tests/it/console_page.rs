@@ -113,7 +113,7 @@ fn write_documents(folder: &Path) -> Result<()> {
         );
         format!("## Shelf {number}\n\n{}\n\n", boxes.repeat(6))
     };
-    let shelves: String = (1..=400).map(shelf).collect();
+    let shelves: String = (1..=1_600).map(shelf).collect();
     std::fs::write(folder.join("lamps.md"), format!("{LAMPS}\n{shelves}"))?;
     std::fs::write(folder.join("gauges.html"), GAUGES)?;
     std::fs::write(folder.join("notice.txt"), HOSTILE)?;
