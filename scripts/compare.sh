@@ -116,14 +116,15 @@ services	agent runs, 32 in flight	>=	2
 services	processor time a run at 32	<=	0.6
 services	the broker'"'"'s, a run at 32	<=	0.6'
 printf '\n| shape | figure | earlier | now | ratio (least to greatest of a round) | target | |\n| --- | --- | --: | --: | --- | --- | --- |\n'
-awk -F'\t' -v rounds="$rounds" '
+awk -F'\t' -v rounds="$rounds" -v measured="$results" '
   function median(which, of,   n, i, j, kept, sorted) {
     n = 0
     for (i = 1; i <= rounds; i++) if ((which, of, i) in value) sorted[++n] = value[which, of, i]
     for (i = 2; i <= n; i++) for (j = i; j > 1 && sorted[j - 1] > sorted[j]; j--) { kept = sorted[j]; sorted[j] = sorted[j - 1]; sorted[j - 1] = kept }
     return n ? sorted[int((n + 1) / 2)] : 0
   }
-  NR == FNR { value[$1, $2 FS $4, $3] = $5; next }
+  # The first file is empty where every turn failed, so NR does not say which it is.
+  FILENAME == measured { value[$1, $2 FS $4, $3] = $5; next }
   {
     of = $1 FS $2; earlier = median("earlier", of); now = median("now", of)
     if (earlier <= 0 || now <= 0) { printf "| %s | %s | | | not measured | %s %s | |\n", $1, $2, $3, $4; next }
