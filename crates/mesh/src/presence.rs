@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -45,6 +46,8 @@ struct Inner {
     /// What instances had handled that left flows which were not stopping.
     earlier: Mutex<Left>,
     changed: watch::Sender<u64>,
+    /// How often something was heard, and one more.
+    heard: AtomicU64,
     /// One tells at a time, so that what is told last is what is so.
     telling: tokio::sync::Mutex<()>,
 }
@@ -57,6 +60,7 @@ impl PresenceView {
             left: Mutex::default(),
             earlier: Mutex::default(),
             changed: watch::channel(0).0,
+            heard: AtomicU64::new(1),
             telling: tokio::sync::Mutex::default(),
         }))
     }
@@ -99,8 +103,17 @@ impl PresenceView {
         names
     }
 
+    /// Whether no other live process serves the processor, for who asks it often.
+    pub(crate) fn sole(&self, processor: &str) -> Sole {
+        Sole {
+            view: self.clone(),
+            processor: processor.to_owned(),
+            found: AtomicU64::new(0),
+        }
+    }
+
     /// Whether no other live process serves the processor.
-    pub(crate) fn is_alone(&self, processor: &str) -> bool {
+    fn is_alone(&self, processor: &str) -> bool {
         let processes = self.0.processes.lock();
         let mut others = processes
             .iter()
@@ -325,6 +338,7 @@ impl PresenceView {
             merge(process, &presence.kind, presence.processors);
         }
         drop(processes);
+        self.0.heard.fetch_add(1, Ordering::Release);
         self.0.changed.send_modify(|n| *n += 1);
     }
 
@@ -341,6 +355,30 @@ impl PresenceView {
         let processes = self.0.processes.lock();
         let own = processes.get(&*self.0.own);
         own.map_or_else(Presence::default, |own| full(&self.0.own, own))
+    }
+}
+
+/// Whether this process alone serves a processor. Nobody begins to serve without being heard, so what was found holds until
+/// something is heard: until then no process is looked at.
+pub(crate) struct Sole {
+    view: PresenceView,
+    processor: String,
+    /// How often something had been heard when this process was found alone; 0: it was not.
+    found: AtomicU64,
+}
+
+impl Sole {
+    /// Whether it does now.
+    pub(crate) fn holds(&self) -> bool {
+        // Before the look: what is heard meanwhile is looked at next time.
+        let heard = self.view.0.heard.load(Ordering::Acquire);
+        if self.found.load(Ordering::Relaxed) == heard {
+            return true;
+        }
+        let alone = self.view.is_alone(&self.processor);
+        let found = if alone { heard } else { 0 };
+        self.found.store(found, Ordering::Relaxed);
+        alone
     }
 }
 
@@ -463,5 +501,32 @@ mod tests {
         // It was killed.
         tokio::time::sleep(EXPIRES).await;
         assert!(view.is_alone("p"));
+    }
+
+    /// What a question of this process costs: processes are looked at once for what was heard.
+    #[test]
+    fn who_was_found_alone_is_looked_for_again_once_something_is_heard() {
+        let view = PresenceView::new("own".into());
+        let hear = |process: &str, kind: &str| {
+            view.hear(Presence {
+                process: process.into(),
+                kind: kind.into(),
+                ..Presence::default()
+            });
+        };
+        let sole = view.sole("p");
+        assert!(sole.holds());
+        // A look would find it.
+        let rival = Process {
+            processors: [("p".to_owned(), ("serving".to_owned(), Flows::new()))].into(),
+            ..Process::default()
+        };
+        view.0.processes.lock().insert("rival".to_owned(), rival);
+        assert!(sole.holds(), "nothing was heard since");
+        hear("another", "full");
+        assert!(!sole.holds());
+        assert!(!sole.holds(), "who was not alone is looked for each time");
+        hear("rival", "bye");
+        assert!(sole.holds());
     }
 }

@@ -215,8 +215,8 @@ impl Wiring {
         if !is_near || self.claim.is_some() {
             return consumer;
         }
-        let (presence, id) = (mesh.presence().clone(), self.id.clone());
-        let alone = Box::new(move || presence.is_alone(&id));
+        let sole = mesh.presence().sole(&self.id);
+        let alone = Box::new(move || sole.holds());
         let near = Arc::new(NearSink(sink));
         let near = mesh.port().near().add(topic, near, alone);
         Box::new(NearConsumer::new(consumer, near))

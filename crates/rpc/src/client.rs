@@ -368,11 +368,15 @@ impl RequestClient {
         let Target::Topic(topic) = &question.target else {
             return Some(envelope);
         };
+        // Looked up first: most questions have none, and need no look at the link and the length.
+        let Some(server) = port.near().only(topic).filter(|_| !question.plain) else {
+            return Some(envelope);
+        };
         let link = *port.bus().link().borrow();
         // What a bus refuses as too long is refused here, too.
         let fits = check_size(&envelope, port.bus().max_body()).is_ok();
-        match matches!(link, Link::Up { .. }) && fits && !question.plain {
-            true => port.near().pass(topic, envelope),
+        match matches!(link, Link::Up { .. }) && fits {
+            true => server.pass(envelope),
             false => Some(envelope),
         }
     }

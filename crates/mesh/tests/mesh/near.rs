@@ -66,6 +66,22 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Hangs {
     }
 }
 
+/// Panics at a question without a prompt.
+struct Panics;
+
+#[async_trait]
+impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Panics {
+    async fn serve(
+        &self,
+        _: Cx,
+        question: TextCompletionRequest,
+        _: Responder<TextCompletionResponse>,
+    ) -> Result<(), Error> {
+        assert!(!question.prompt.is_empty(), "on purpose");
+        Ok(())
+    }
+}
+
 fn near() -> MeshOptions {
     MeshOptions {
         near: true,
@@ -142,6 +158,26 @@ async fn a_question_of_its_own_ends_as_one_of_others(place: Place) {
     assert!(!bus.published().contains(&topic));
 }
 
+/// A handler that panics fails the question, and gives its place back.
+async fn a_question_of_its_own_fails_where_the_handler_panics(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
+    let one = host_with(Arc::new(bus.clone()), near()).await;
+    let processor = serving(ID, Arc::new(Panics)).concurrency(1);
+    one.host(processor).await.unwrap();
+    let (topic, question) = (at(ID), TextCompletionRequest::default());
+    for _ in 0..2 {
+        // The place is free a moment after the answer.
+        until(async || {
+            let answer = one.ask::<_, TextCompletionResponse>(&topic, &question, Ask::default());
+            let failed = within(answer.last()).await.unwrap_err();
+            assert_ne!(failed.code(), ErrorCode::Timeout);
+            failed.code() == ErrorCode::Internal
+        })
+        .await;
+    }
+    assert!(!bus.published().contains(&topic));
+}
+
 /// What a process asks itself does not hide that its consumer takes nothing of what others ask.
 async fn a_consumer_that_takes_nothing_is_reported_whatever_its_own_process_asks(place: Place) {
     let bus = FaultyBus::new(place.connect().await, 1);
@@ -176,6 +212,12 @@ mod rabbitmq {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_question_of_its_own_ends_as_one_of_others() {
         super::a_question_of_its_own_ends_as_one_of_others(Place::rabbitmq().await).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_question_of_its_own_fails_where_the_handler_panics() {
+        let place = Place::rabbitmq().await;
+        super::a_question_of_its_own_fails_where_the_handler_panics(place).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
