@@ -64,14 +64,18 @@ impl QuestionRoom {
         Self(Pool::new(units, units.div_ceil(WORKSPACE_PART)))
     }
 
-    /// Takes room for a question of so many bytes. `None` for one that needs none.
-    pub(crate) fn take(&self, workspace: &str, bytes: usize) -> Result<Option<InProgress>, NoRoom> {
+    /// Takes room for a question of so many bytes. `None` for one that needs none, whose workspace is not asked for.
+    pub(crate) fn take(
+        &self,
+        workspace: impl FnOnce() -> String,
+        bytes: usize,
+    ) -> Result<Option<InProgress>, NoRoom> {
         if bytes <= SMALL {
             return Ok(None);
         }
         let units = bytes.saturating_mul(IN_PROGRESS) / UNIT;
         let units = units.min(self.0.each());
-        let share = self.0.try_take(&Arc::from(workspace), units);
+        let share = self.0.try_take(&Arc::from(workspace()), units);
         share.map(InProgress::new).map(Some).ok_or(NoRoom)
     }
 }
@@ -116,21 +120,23 @@ mod tests {
     #[test]
     fn large_questions_are_refused_beyond_a_workspaces_part_and_the_whole() {
         let room = QuestionRoom::new(8 << 20);
-        let first = room.take("acme", 1 << 20);
-        let second = room.take("acme", 1 << 20);
+        let take = |of: &str, bytes| room.take(|| of.to_owned(), bytes);
+        let first = take("acme", 1 << 20);
+        let second = take("acme", 1 << 20);
         assert!(first.is_ok() && second.is_ok());
-        assert!(room.take("acme", 100 << 10).is_err(), "its part");
-        assert!(matches!(room.take("acme", SMALL), Ok(None)));
-        let other = room.take("other", 2 << 20);
+        assert!(take("acme", 100 << 10).is_err(), "its part");
+        let small = room.take(|| panic!("whose it is does not matter"), SMALL);
+        assert!(matches!(small, Ok(None)));
+        let other = take("other", 2 << 20);
         assert!(other.is_ok(), "others have theirs");
-        assert!(room.take("third", 100 << 10).is_err(), "no room");
+        assert!(take("third", 100 << 10).is_err(), "no room");
         drop(first);
-        assert!(room.take("third", 100 << 10).is_ok(), "there is again");
+        assert!(take("third", 100 << 10).is_ok(), "there is again");
         drop((second, other));
-        let alone = room.take("acme", usize::MAX);
+        let alone = take("acme", usize::MAX);
         assert!(alone.is_ok(), "one of any size passes");
-        assert!(room.take("acme", 100 << 10).is_err());
-        let other = room.take("other", 100 << 10);
+        assert!(take("acme", 100 << 10).is_err());
+        let other = take("other", 100 << 10);
         assert!(other.is_ok(), "and leaves others theirs");
     }
 }

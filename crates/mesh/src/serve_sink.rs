@@ -106,8 +106,8 @@ impl ServeSink {
         let again = headers.seq.is_some_and(|seq| seq > 0);
         // Of what is asked again only the head is looked at.
         let bytes = if again { 0 } else { envelope.body.len() };
-        let workspace = self.slot.workspace(&headers);
-        let Ok(room) = mesh.room().take(&workspace, bytes) else {
+        let workspace = || self.slot.workspace(&headers);
+        let Ok(room) = mesh.room().take(workspace, bytes) else {
             let text = "the requests in progress take too much memory, try again later";
             self.refuse(&headers, &Error::new(ErrorCode::Busy, text));
             return;

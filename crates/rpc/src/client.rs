@@ -338,7 +338,7 @@ impl RequestClient {
         if passed_on > 0 {
             Arc::make_mut(&mut envelope.headers).seq = Some(passed_on);
         }
-        let Some(envelope) = self.pass_near(question, envelope) else {
+        let Some(envelope) = self.pass_near(question, envelope).await else {
             return Ok(Published::Sent(Ok(Routed::Queued)));
         };
         let publish = self
@@ -363,7 +363,7 @@ impl RequestClient {
     }
 
     /// Hands the question to the server of this process, where no other process serves. Otherwise it comes back.
-    fn pass_near(&self, question: &InFlight, envelope: Envelope) -> Option<Envelope> {
+    async fn pass_near(&self, question: &InFlight, envelope: Envelope) -> Option<Envelope> {
         let port = &self.0.port;
         let Target::Topic(topic) = &question.target else {
             return Some(envelope);
@@ -372,6 +372,8 @@ impl RequestClient {
         let Some(server) = port.near().only(topic).filter(|_| !question.plain) else {
             return Some(envelope);
         };
+        // Nothing else waits here: who asks much lets others run, too. Not afterwards, as a question that was handed over is asked.
+        tokio::task::consume_budget().await;
         let link = *port.bus().link().borrow();
         // What a bus refuses as too long is refused here, too.
         let fits = check_size(&envelope, port.bus().max_body()).is_ok();

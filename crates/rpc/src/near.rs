@@ -22,9 +22,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Whether no other process serves the same.
+    pub(crate) fn is_alone(&self) -> bool {
+        (self.alone)()
+    }
+
     /// Hands a question over. It comes back where the broker has to choose a server, or this one has stopped.
     pub(crate) fn pass(&self, question: Envelope) -> Option<Envelope> {
-        match (self.alone)() {
+        match self.is_alone() {
             true => self.tap.pass(question),
             false => Some(question),
         }

@@ -27,6 +27,8 @@ pub(crate) struct Notes {
     pub(crate) looked: Mutex<Vec<Instant>>,
     /// How what is said was published, in the same order.
     pub(crate) promises: Mutex<Vec<(Option<Frame>, PublishMode)>>,
+    /// Whether a message lay beside its body, in the same order.
+    pub(crate) beside: Mutex<Vec<bool>>,
 }
 
 impl Default for Notes {
@@ -39,6 +41,7 @@ impl Default for Notes {
             unserved: AtomicBool::default(),
             looked: Mutex::default(),
             promises: Mutex::default(),
+            beside: Mutex::default(),
         }
     }
 }
@@ -75,6 +78,7 @@ impl Bus for Notes {
             Target::Inbox(inbox) => {
                 let frame = envelope.headers.frame;
                 self.promises.lock().push((frame, promise));
+                self.beside.lock().push(envelope.handover.is_some());
                 self.said.lock().push((inbox.clone(), envelope.headers));
             }
             _ => {}

@@ -249,7 +249,14 @@ impl Peer {
     ) -> Result<NewQuestion, Error> {
         Self::may_ask(topic, ask.depth)?;
         let body = codec::encode(question, ContentType::Json)?;
-        let handover = Handover::new(self.bus().in_process(), &body, || question.clone());
+        let near = || {
+            self.port()
+                .near()
+                .only(topic)
+                .is_some_and(|one| one.is_alone())
+        };
+        let in_process = self.bus().in_process() || near();
+        let handover = Handover::new(in_process, &body, || question.clone());
         Ok(self.written_question(topic, (body, handover), ask, kind))
     }
 

@@ -92,7 +92,8 @@ impl<R: Reply> Responder<R> {
                 if body.len() > most {
                     return self.end_too_large(group, most).await;
                 }
-                let handover = Handover::new(self.server.in_process(), &body, || part);
+                let here = self.server.hands_over(&self.stream);
+                let handover = Handover::new(here, &body, || part);
                 group.push((body, handover));
             }
             let last = end.is_some() && parts.peek().is_none();

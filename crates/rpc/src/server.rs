@@ -67,9 +67,14 @@ impl ReplyServer {
         self.0.port.bus().max_body()
     }
 
-    /// Whether parts can be handed over as they are.
+    /// Whether parts can be handed over as they are, without bodies.
     pub(crate) fn in_process(&self) -> bool {
         self.0.port.bus().in_process()
+    }
+
+    /// Whether parts can be handed over beside their bodies: their asker is in this process.
+    pub(crate) fn hands_over(&self, held: &ReplyStream) -> bool {
+        self.in_process() || held.is_for(self.0.port.inbox())
     }
 
     /// Takes an answer on. `None` when this process holds the id already; it then says where it stands.
@@ -250,11 +255,12 @@ impl ReplyServer {
                         false => state.goes_ahead(body.len() + handover.size()),
                     }
                     let mut part = held.frame(inbox, frame(state.next), seq, body);
-                    part.handover = handover;
+                    // What is kept counts by its body: no message is kept beside it.
                     if keep {
                         state.kept_bytes += part.body.len();
                         state.parts.push_back((seq, part.clone()));
                     }
+                    part.handover = handover;
                     parts.push(part);
                 }
             }

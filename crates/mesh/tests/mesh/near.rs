@@ -1,9 +1,11 @@
 //! What a process asks itself does not pass through the broker, as long as no other process serves the same.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tg_bus::{Delivery, Sink};
 use tg_mesh::{Ask, Bus, Cx, Deadline, Host, MeshOptions, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Error, ErrorCode};
@@ -79,6 +81,21 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Panics {
     ) -> Result<(), Error> {
         assert!(!question.prompt.is_empty(), "on purpose");
         Ok(())
+    }
+}
+
+/// Notes whether a message lay beside the body of what it was handed.
+#[derive(Default)]
+struct Beside {
+    found: AtomicBool,
+    handed: Notify,
+}
+
+impl Sink for Beside {
+    fn deliver(&self, delivery: Delivery) {
+        let found = delivery.envelope.handover.is_some();
+        self.found.store(found, Ordering::Relaxed);
+        self.handed.notify_one();
     }
 }
 
@@ -178,6 +195,21 @@ async fn a_question_of_its_own_fails_where_the_handler_panics(place: Place) {
     assert!(!bus.published().contains(&topic));
 }
 
+/// Nobody reads what was written of a question that a process asks itself.
+async fn a_question_of_its_own_is_handed_over_beside_its_body(place: Place) {
+    let one = host_with(place.connect().await, near()).await;
+    let (topic, beside) = (at(ID), Arc::new(Beside::default()));
+    let alone = Box::new(|| true);
+    let _server = one.port().near().add(topic.clone(), beside.clone(), alone);
+    let question = TextCompletionRequest::default();
+    let mut answer = one.ask::<_, TextCompletionResponse>(&topic, &question, Ask::default());
+    tokio::select! {
+        _ = answer.next() => panic!("no part expected"),
+        () = within(beside.handed.notified()) => {}
+    }
+    assert!(beside.found.load(Ordering::Relaxed));
+}
+
 /// What a process asks itself does not hide that its consumer takes nothing of what others ask.
 async fn a_consumer_that_takes_nothing_is_reported_whatever_its_own_process_asks(place: Place) {
     let bus = FaultyBus::new(place.connect().await, 1);
@@ -218,6 +250,12 @@ mod rabbitmq {
     async fn a_question_of_its_own_fails_where_the_handler_panics() {
         let place = Place::rabbitmq().await;
         super::a_question_of_its_own_fails_where_the_handler_panics(place).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_question_of_its_own_is_handed_over_beside_its_body() {
+        let place = Place::rabbitmq().await;
+        super::a_question_of_its_own_is_handed_over_beside_its_body(place).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

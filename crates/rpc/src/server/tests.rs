@@ -77,6 +77,21 @@ async fn a_handler_that_waits_for_a_dead_asker_is_stopped_unless_it_is_detached(
     assert!(!detached.cancel.is_cancelled());
 }
 
+/// An asker in this process need not read what was written; what is kept for another one has no message beside it.
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_this_process_is_handed_over_beside_its_body() {
+    let (server, notes) = server();
+    for (asker, here) in [("server", true), ("other", false)] {
+        let held = server.open(&address(asker, asker)).unwrap();
+        let mut out = Responder::new(server.clone(), held.clone());
+        out.send(TextCompletionResponse::default()).await.unwrap();
+        assert_eq!(notes.beside.lock().last(), Some(&here));
+        let state = held.state.lock();
+        assert_eq!(state.parts.len(), 1);
+        assert!(state.parts.iter().all(|(_, part)| !part.handover.is_some()));
+    }
+}
+
 /// A process of an earlier release has no queue by which it could be found.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_concluded_of_an_asker_that_was_never_found() {
