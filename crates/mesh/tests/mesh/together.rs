@@ -1,11 +1,14 @@
 //! Several messages in one record, on both buses.
 
-use tg_mesh::{Ask, Host, Relay};
+use std::sync::Arc;
+
+use tg_mesh::{Ask, Bus, Host, Relay};
 use tg_schemas::limits;
 use tg_schemas::msg::{AgentRun, LibraryTexts, Triples};
 use tg_schemas::sections::Sections;
 use tg_schemas::{Class, ErrorCode, Message, Subscription, Topic};
 use tg_testkit::bus::within;
+use tg_testkit::faults::FaultyBus;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
@@ -18,13 +21,16 @@ struct World {
 
 impl World {
     async fn new(place: &Place) -> Self {
+        Self::on(place.connect().await).await
+    }
+
+    async fn on(bus: Arc<dyn Bus>) -> Self {
         let topic = |base: &str| {
             Topic::system(
                 Class::Flow,
                 &format!("{base}-{}", uuid::Uuid::new_v4().simple()),
             )
         };
-        let bus = place.connect().await;
         let host = tg_testkit::place::host(bus).await;
         let world = Self {
             host,
@@ -89,6 +95,21 @@ async fn each_reader_gets_its_own_message_once(place: Place) {
     assert_eq!(world.read::<Triples>(&world.triples).await, None);
 }
 
+/// However many readers a record has, its writer waits for one confirmation.
+async fn a_record_for_several_readers_is_published_once(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
+    let world = World::on(Arc::new(bus.clone())).await;
+    for number in 1..=2 {
+        world.write("one").await.unwrap();
+        let published = bus.published();
+        let records = published
+            .iter()
+            .filter(|topic| topic.class() == Class::Flow);
+        let records: Vec<&Topic> = records.collect();
+        assert_eq!(records, vec![&world.from; number]);
+    }
+}
+
 /// Nobody's message is among them: that is said, and nothing is read as what it is not.
 async fn a_message_that_is_not_there_is_not_read(place: Place) {
     let world = World::new(&place).await;
@@ -126,6 +147,7 @@ async fn without_its_topics_nothing_is_written(place: Place) {
 
 on_both_buses!(
     each_reader_gets_its_own_message_once,
+    a_record_for_several_readers_is_published_once,
     a_message_that_is_not_there_is_not_read,
     a_relay_that_is_gone_is_made_again,
     without_its_topics_nothing_is_written
