@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the suites of tests after a build.
 
-    suites.py gate    every suite, without the tests that tests/soak.toml lists
+    suites.py gate    every suite, without the tests that tests/soak.toml lists, and the API contract
     suites.py soak    the tests that tests/soak.toml lists, one at a time
     suites.py table   writes docs/tests.md: each promise of the black-box tests, with its tests; the gate holds it
 
@@ -274,13 +274,37 @@ def run_filtered(expression, outcome, *arguments):
     return {test: text for test, (_, text) in report.items()}
 
 
+def api_contract():
+    """The endpoints against their description, in systems of their own."""
+    return subprocess.run(
+        [ROOT / "scripts/api-contract.sh"], cwd=ROOT, env=environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+    )  # fmt: skip
+
+
+def hold_contract(first, outcome):
+    """What it found beside the tests. Where that is a failure, it runs again by itself, as a test does."""
+    say(first.stdout)
+    if first.returncode == 0:
+        return
+    tries = range(0 if outcome.over else AGAIN)
+    if any(api_contract().returncode == 0 for _ in tries):
+        outcome.flaky.append(("the API contract", first.stdout))
+    else:
+        outcome.fail("the API contract", first.stdout)
+
+
 def run_outer(suites, outcome, soaked):
     names = suites.outer()
     brokered = [(name, test) for name in suites.inner() for test in suites.brokered(name)]
     expression = " | ".join([*(f"binary_id(={name})" for name in names), chosen(brokered)])
     if soaked:
         expression = f"({expression}) - ({chosen(soaked)})"
-    results = run_filtered(expression, outcome)
+    # Beside the tests that begin first: many of them wait, and leave the processors idle.
+    with ThreadPoolExecutor(1) as beside:
+        contract = beside.submit(api_contract)
+        results = run_filtered(expression, outcome)
+        first = contract.result()
     # What runs again by itself overwrites the report.
     if REPORT.exists():
         shutil.copy(REPORT, CACHE / "junit.xml")
@@ -291,6 +315,7 @@ def run_outer(suites, outcome, soaked):
     } - set(soaked)  # fmt: skip
     for suite, test in sorted(wanted - set(results)):
         outcome.fail(f"{suite} {test}: did not run")
+    hold_contract(first, outcome)
     broken = {test: text for test, text in results.items() if text is not None}
     outcome.passed += len(results) - len(broken)
     if broken:
@@ -377,7 +402,7 @@ def main():
         say("RabbitMQ nodes keep their data " + ("in memory" if nodes else "on disk"))
         stage("Units and engines")
         run_inner(suites, outcome, soaked)
-        stage("Suites with a broker or processes")
+        stage("Suites with a broker or processes, and the API contract")
         run_outer(suites, outcome, soaked)
         for name in sorted(set(suites.all) - outcome.ran):
             outcome.fail(f"{name}: this suite did not run")
