@@ -41,8 +41,8 @@ fn text(path: &Path) -> Result<&str> {
     path.to_str().context("a path in UTF-8")
 }
 
-/// The compiler checks the client once, on the embedded bus: types are the same whatever the bus, and are gone when the client runs.
-async fn typescript(folder: &Path, url: &str, bus: Bus) -> Result<Value> {
+/// A client in TypeScript, which the compiler checks.
+async fn make_typescript(folder: &Path) -> Result<()> {
     let tools = root().join(".cache/generators").canonicalize();
     let tools = tools.context("run the set-up first")?;
     let node = root().join(".cache/npm/node");
@@ -53,19 +53,17 @@ async fn typescript(folder: &Path, url: &str, bus: Bus) -> Result<Value> {
         let from = root().join("tests/integration/clients/typed").join(file);
         std::fs::copy(from, folder.join(file))?;
     }
-    if matches!(bus, Bus::Embedded) {
-        let described = root().join("specs/api/openapi.yaml");
-        let generate = modules.join("openapi-typescript/bin/cli.js");
-        let args = [text(&generate)?, text(&described)?, "-o", "api.ts"];
-        run(&node, folder, &args).await?;
-        let compile = modules.join("typescript/bin/tsc");
-        run(&node, folder, &[text(&compile)?, "-p", "."]).await?;
-    }
-    let seen = run(&node, folder, &["story.ts", url]).await?;
-    Ok(serde_json::from_str(&seen)?)
+    let described = root().join("specs/api/openapi.yaml");
+    let generate = modules.join("openapi-typescript/bin/cli.js");
+    let args = [text(&generate)?, text(&described)?, "-o", "api.ts"];
+    run(&node, folder, &args).await?;
+    let compile = modules.join("typescript/bin/tsc");
+    run(&node, folder, &[text(&compile)?, "-p", "."]).await?;
+    Ok(())
 }
 
-async fn python(folder: &Path, url: &str) -> Result<Value> {
+/// A client in Python.
+async fn make_python(folder: &Path) -> Result<()> {
     let tools = root().join(".cache/generators/venv/bin");
     let described = root().join("specs/api/openapi.yaml");
     let package = folder.join("typed_client");
@@ -79,13 +77,20 @@ async fn python(folder: &Path, url: &str) -> Result<Value> {
         text(&package)?,
     ];
     run(&tools.join("openapi-python-client"), folder, &args).await?;
+    Ok(())
+}
+
+async fn typescript(folder: &Path, url: &str) -> Result<Value> {
+    let node = root().join(".cache/npm/node");
+    let seen = run(&node, folder, &["story.ts", url]).await?;
+    Ok(serde_json::from_str(&seen)?)
+}
+
+async fn python(folder: &Path, url: &str) -> Result<Value> {
+    let python = root().join(".cache/generators/venv/bin/python");
     let story = root().join("tests/integration/clients/typed/story.py");
-    let seen = run(
-        &tools.join("python"),
-        folder,
-        &[text(&story)?, text(folder)?, url],
-    )
-    .await?;
+    let args = [text(&story)?, text(folder)?, url];
+    let seen = run(&python, folder, &args).await?;
     Ok(serde_json::from_str(&seen)?)
 }
 
@@ -108,21 +113,18 @@ fn check(seen: &Value, refused: &Value) -> Result<()> {
     Ok(())
 }
 
-async fn both(bus: Bus) -> Result<()> {
-    let (server, _node) = up(bus).await?;
-    let url = server.url().trim_end_matches('/').to_owned();
+/// The clients are made once: the description is the same whatever the bus.
+#[tokio::test]
+async fn on_either_bus() -> Result<()> {
     let (one, other) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    check(&typescript(one.path(), &url, bus).await?, &json!(404))?;
-    let refused = json!("Invalid flow default/nowhere");
-    check(&python(other.path(), &url).await?, &refused)
-}
-
-#[tokio::test]
-async fn on_the_embedded_bus() -> Result<()> {
-    both(Bus::Embedded).await
-}
-
-#[tokio::test]
-async fn on_rabbitmq() -> Result<()> {
-    both(Bus::Rabbit).await
+    make_typescript(one.path()).await?;
+    make_python(other.path()).await?;
+    for bus in [Bus::Embedded, Bus::Rabbit] {
+        let (server, _node) = up(bus).await?;
+        let url = server.url().trim_end_matches('/').to_owned();
+        check(&typescript(one.path(), &url).await?, &json!(404))?;
+        let refused = json!("Invalid flow default/nowhere");
+        check(&python(other.path(), &url).await?, &refused)?;
+    }
+    Ok(())
 }
