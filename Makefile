@@ -83,7 +83,8 @@ test: setup-test console
 	export RUSTC_WORKSPACE_WRAPPER=$$PWD/scripts/rustc-with-lints.sh
 	# Cargo remembers what clippy read of the environment, and compiles all again where it is not the same.
 	export CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
-	cargo build --workspace --all-targets --locked
+	# Of the examples, those that tests start. The others measure: `make check`, `make bench` and `make soak` compile them.
+	cargo build --workspace --lib --bins --tests --example greeter --example counted_server --locked
 	# Fuzzing reads a fixed number of inputs from a fixed seed: what reads frames of the gateway, bodies and messages of queues
 	# a million together, which are counted.
 	fuzzed=$$PWD/.cache/fuzzed

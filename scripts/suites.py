@@ -43,6 +43,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache"
 # Where nextest reports, whatever the target directory is.
 REPORT = ROOT / "target" / "nextest" / "gate" / "junit.xml"
+# What has tests. Otherwise cargo builds the examples, too: of these the build has made those that tests start.
+TARGETS = ("--lib", "--bins", "--tests")
 # Suites that are targets of their own and yet have neither broker nor processes.
 ENGINES = {"tg-architecture-tests::it", "tg-fuzz::it", "tg-threads::threads", "tg-ingest::pdfs"}
 
@@ -100,7 +102,7 @@ class Suites:
     """The built suites: binary id -> its path, folder, and names of tests."""
 
     def __init__(self):
-        told = nextest("list", "--workspace", "--locked", "--message-format", "json", stdout=subprocess.PIPE, check=True)
+        told = nextest("list", "--workspace", *TARGETS, "--locked", "--message-format", "json", stdout=subprocess.PIPE, check=True)
         self.all = json.loads(told.stdout)["rust-suites"]
         self.all = {name: suite for name, suite in self.all.items() if suite["testcases"]}
         if "tg-integration-tests::it" not in self.all:
@@ -264,7 +266,7 @@ def reported():
 def run_filtered(expression, outcome, *arguments):
     """Runs what a filter chooses; what the report has."""
     REPORT.unlink(missing_ok=True)
-    code = nextest("run", "--workspace", "--locked", "--profile", "gate", "-E", expression, *arguments).returncode
+    code = nextest("run", "--workspace", *TARGETS, "--locked", "--profile", "gate", "-E", expression, *arguments).returncode
     if not REPORT.exists():
         outcome.fail(f"cargo nextest ended with {code} and without a report")
         return {}
