@@ -121,10 +121,11 @@ impl Guard {
             .compare_exchange(0, why as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Ends the query, also where it takes no steps.
+    /// Ends the query, also where it takes no steps, and where it waits for its turn.
     pub(super) fn end_everywhere(&self, why: Why) {
         self.end(why);
         self.stop.cancel();
+        self.turn.end();
     }
 
     /// Why the query was ended, if it was.
@@ -167,16 +168,16 @@ impl Guard {
         self.turn.give_up();
     }
 
-    /// The evaluation goes on when it has its turn.
+    /// The evaluation goes on when it has its turn, or was ended.
     pub(super) fn resume(&self) {
         self.turn.take();
         self.resumed.store(self.micros(), Ordering::Relaxed);
     }
 
-    /// Lets others be evaluated once this one was for a while.
+    /// Lets others be evaluated once this one was for a while, and waits where it has lost its turn.
     fn hand_over(&self) {
         let resumed = self.resumed.load(Ordering::Relaxed);
-        if self.micros().saturating_sub(resumed) >= SLICE && self.turn.is_wanted() {
+        if self.micros().saturating_sub(resumed) >= SLICE && self.turn.must_wait() {
             self.pause();
             self.resume();
         }
@@ -189,7 +190,7 @@ impl Steps for Guard {
             unwind();
         }
         let steps = self.steps.fetch_add(1, Ordering::Relaxed);
-        if !steps.is_multiple_of(STEPS) {
+        if !steps.is_multiple_of(STEPS) && !self.turn.may_be_lost() {
             return;
         }
         if self.evaluated() > self.time {
@@ -231,5 +232,27 @@ impl Meter for Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.share.give_back(self.drawn.load(Ordering::Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory::Memory;
+    use super::super::turns::Turns;
+    use super::*;
+
+    #[test]
+    fn a_query_that_was_ended_waits_for_no_turn_and_takes_none() {
+        let (turns, memory) = (Arc::new(Turns::new(1)), Memory::new(1 << 20));
+        let limits = Limits::default();
+        let [first, second] = ["a", "b"].map(|workspace| {
+            let (share, turn) = (memory.share(workspace), turns.query(workspace));
+            Guard::new(Duration::from_secs(60), &limits, share, turn)
+        });
+        first.resume();
+        second.end_everywhere(Why::Cancelled);
+        second.resume();
+        assert!(!first.turn.must_wait(), "it has its turn, and none waits");
+        assert!(second.turn.must_wait(), "it has none");
     }
 }

@@ -161,6 +161,10 @@ type Outcome = Result<Result<(), Gone>, GraphError>;
 
 impl Query {
     fn evaluate(&self, line: &mut Line<'_>) -> Outcome {
+        // It may have been ended while it waited for its turn.
+        if self.guard.why().is_some() {
+            return Ok(Err(Gone));
+        }
         let data = match &self.data {
             Some(data) => data.clone(),
             None => Arc::new(Dataset::new()?),

@@ -3,11 +3,13 @@
 //! come in turn, however many queries of each wait.
 //!
 //! Whoever waits does so inside an evaluation and may hold a lock of the store that the query with the turn needs. A query that keeps
-//! its turn for too long while others wait therefore loses it: it goes on, but counts no more.
+//! its turn for too long while others wait therefore loses it: it goes on to its next step without one, and waits there.
+//!
+//! A query that was ended needs no turn: it only frees its place, for which others wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -21,6 +23,8 @@ pub(crate) struct Turns {
     state: Mutex<State>,
     /// Queries that are evaluated at the same time.
     most: usize,
+    /// Times that queries lost their turns.
+    lost: AtomicU64,
 }
 
 #[derive(Default)]
@@ -46,6 +50,10 @@ pub(super) struct Turn {
     turns: Arc<Turns>,
     workspace: Arc<str>,
     query: u64,
+    /// The query was ended: it waits for no turn. Written while the state is locked.
+    ended: AtomicBool,
+    /// What `lost` was when the query looked last whether it has its turn.
+    looked: AtomicU64,
 }
 
 impl Default for Turns {
@@ -56,10 +64,11 @@ impl Default for Turns {
 }
 
 impl Turns {
-    fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self {
             state: Mutex::default(),
             most: most.max(1),
+            lost: AtomicU64::new(0),
         }
     }
 
@@ -71,22 +80,34 @@ impl Turns {
             turns: self.clone(),
             workspace: workspace.into(),
             query: state.last,
+            ended: AtomicBool::new(false),
+            looked: AtomicU64::new(self.lost.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Takes the turns of queries that have had them for too long.
+    fn end_long(&self, state: &mut State, now: Instant) {
+        if state.end_long(now, self.most) {
+            self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 impl Turn {
-    /// Waits for a turn.
+    /// Waits for a turn, unless the query was ended.
     pub(super) fn take(&self) {
         let most = self.turns.most;
         let mut state = self.turns.state.lock();
+        if self.ended.load(Ordering::Relaxed) {
+            return;
+        }
         let Some(waiter) = state.arrive(&self.workspace, self.query, most) else {
             return;
         };
         while !waiter.called.load(Ordering::Relaxed) {
             let waits = |_: &mut State| !waiter.called.load(Ordering::Relaxed);
             waiter.bell.wait_while_for(&mut state, waits, LONGEST);
-            state.end_long(Instant::now(), most);
+            self.turns.end_long(&mut state, Instant::now());
         }
     }
 
@@ -96,9 +117,25 @@ impl Turn {
         state.leave(&self.workspace, self.query, self.turns.most);
     }
 
-    /// Whether another query waits for a turn.
-    pub(super) fn is_wanted(&self) -> bool {
-        !self.turns.state.lock().next.is_empty()
+    /// Whether a query lost its turn since this one looked last. It may be this one, whose steps take long.
+    pub(super) fn may_be_lost(&self) -> bool {
+        self.turns.lost.load(Ordering::Relaxed) != self.looked.load(Ordering::Relaxed)
+    }
+
+    /// The query was ended. It waits no longer, now or later.
+    pub(super) fn end(&self) {
+        let mut state = self.turns.state.lock();
+        self.ended.store(true, Ordering::Relaxed);
+        state.withdraw(&self.workspace, self.query);
+    }
+
+    /// Whether the query has to stand in line again: another one waits, or it has lost its turn. Without the latter it would be
+    /// evaluated beside as many as there may be, to its end if no other one comes.
+    pub(super) fn must_wait(&self) -> bool {
+        let lost = self.turns.lost.load(Ordering::Relaxed);
+        self.looked.store(lost, Ordering::Relaxed);
+        let state = self.turns.state.lock();
+        !state.next.is_empty() || !state.has(self.query)
     }
 }
 
@@ -141,11 +178,35 @@ impl State {
         self.call(most);
     }
 
-    /// Takes the turns of queries that have had them for too long.
-    fn end_long(&mut self, now: Instant, most: usize) {
+    /// Takes a query out of those that wait, and wakes it.
+    fn withdraw(&mut self, workspace: &Arc<str>, query: u64) {
+        let Some(waiting) = self.waiting.get_mut(workspace) else {
+            return;
+        };
+        let at = waiting.iter().position(|waiter| waiter.query == query);
+        if let Some(waiter) = at.and_then(|at| waiting.remove(at)) {
+            waiter.called.store(true, Ordering::Relaxed);
+            waiter.bell.notify_one();
+        }
+        if waiting.is_empty() {
+            self.waiting.remove(workspace);
+            self.next.retain(|one| one != workspace);
+        }
+    }
+
+    /// Whether a query has a turn.
+    fn has(&self, query: u64) -> bool {
+        self.evaluated.iter().any(|(one, _)| *one == query)
+    }
+
+    /// Takes the turns of queries that have had them for too long. Whether there are such queries.
+    fn end_long(&mut self, now: Instant, most: usize) -> bool {
+        let before = self.evaluated.len();
         self.evaluated
             .retain(|(_, since)| now.saturating_duration_since(*since) < LONGEST);
+        let is_lost = self.evaluated.len() < before;
         self.call(most);
+        is_lost
     }
 
     /// Gives free turns to those that wait.
@@ -229,9 +290,9 @@ mod tests {
         assert!(state.arrive(&a, 1, 1).is_none());
         assert!(state.arrive(&b, 2, 1).is_some());
         let now = Instant::now();
-        state.end_long(now, 1);
+        assert!(!state.end_long(now, 1));
         assert_eq!(evaluated(&state), [1]);
-        state.end_long(now + LONGEST, 1);
+        assert!(state.end_long(now + LONGEST, 1));
         assert_eq!(evaluated(&state), [2]);
         state.leave(&a, 1, 1);
         assert_eq!(evaluated(&state), [2], "it has no turn to give up");
@@ -244,16 +305,78 @@ mod tests {
         let turns = Arc::new(Turns::new(1));
         let (first, second) = (turns.query("a"), turns.query("b"));
         first.take();
-        assert!(!first.is_wanted());
+        assert!(!first.must_wait());
         let thread = std::thread::spawn(move || {
             second.take();
             second.query
         });
-        while !first.is_wanted() && !thread.is_finished() {
+        while !first.must_wait() && !thread.is_finished() {
             std::thread::yield_now();
         }
         first.give_up();
         assert_eq!(thread.join().unwrap(), 2);
         assert!(turns.state.lock().evaluated.is_empty(), "dropped");
+    }
+
+    #[test]
+    fn a_query_that_lost_its_turn_takes_another_one_though_no_query_waits() {
+        let turns = Arc::new(Turns::new(1));
+        let (first, second) = (turns.query("a"), turns.query("b"));
+        first.take();
+        assert!(!first.may_be_lost());
+        turns.end_long(&mut turns.state.lock(), Instant::now() + LONGEST);
+        second.take();
+        assert!(!second.must_wait());
+        assert!(first.may_be_lost());
+        assert!(first.must_wait(), "two would be evaluated at a time");
+        assert!(!first.may_be_lost(), "it has looked");
+        second.give_up();
+        first.take();
+        assert!(!first.must_wait());
+    }
+
+    #[test]
+    fn a_thread_whose_query_was_ended_is_woken_without_a_turn() {
+        let turns = Arc::new(Turns::new(1));
+        let (first, second) = (turns.query("a"), Arc::new(turns.query("b")));
+        first.take();
+        // However slow this machine is, the first query keeps its turn.
+        let hour = Duration::from_secs(3_600);
+        turns.state.lock().evaluated = vec![(first.query, Instant::now() + hour)];
+        let waits = second.clone();
+        let thread = std::thread::spawn(move || waits.take());
+        while !first.must_wait() {
+            std::thread::yield_now();
+        }
+        second.end();
+        let until = Instant::now() + Duration::from_secs(60);
+        while !thread.is_finished() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(thread.is_finished());
+        assert_eq!(evaluated(&turns.state.lock()), [first.query]);
+        assert!(!first.must_wait());
+    }
+
+    #[test]
+    fn a_query_that_was_ended_leaves_the_others_in_their_order() {
+        let (a, b): (Arc<str>, Arc<str>) = (Arc::from("a"), Arc::from("b"));
+        let mut state = State::default();
+        assert!(state.arrive(&a, 1, 1).is_none());
+        let [second, other] = [(&a, 2), (&b, 3)].map(|(of, query)| state.arrive(of, query, 1));
+        assert!(state.arrive(&a, 4, 1).is_some());
+        // One that has its turn keeps it to its next step.
+        state.withdraw(&a, 1);
+        assert_eq!(evaluated(&state), [1]);
+        state.withdraw(&a, 2);
+        state.withdraw(&b, 3);
+        for waiter in [second, other] {
+            assert!(waiter.unwrap().called.load(Ordering::Relaxed));
+        }
+        assert_eq!(state.next, [a.clone()]);
+        state.leave(&a, 1, 1);
+        assert_eq!(evaluated(&state), [4]);
+        state.leave(&a, 4, 1);
+        assert!(state.evaluated.is_empty() && state.waiting.is_empty() && state.next.is_empty());
     }
 }
