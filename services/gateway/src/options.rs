@@ -123,7 +123,9 @@ impl Settings {
         ];
         let wrong = lists.into_iter().filter(|(_, list)| !are_origins(list));
         let wrong = wrong.map(|(name, _)| (name, NO_ORIGINS));
-        let faults = lacks.into_iter().chain(wrong);
+        let opened = origins(&self.oauth_origins).any(is_of_browser);
+        let opened = opened.then_some(("oauth_origins", OF_BROWSERS));
+        let faults = lacks.into_iter().chain(wrong).chain(opened);
         faults
             .map(|(name, why)| SettingError::new(name, why))
             .collect()
@@ -174,6 +176,20 @@ const ORIGINS: usize = 64;
 /// What origins have to be.
 const NO_ORIGINS: &str = "must be at most 64 origins as browsers send them, such as https://chat.example, separated by commas";
 
+/// Schemes of addresses that browsers evaluate or show themselves: no client reads what a user brings there.
+const BROWSERS: [&str; 8] = [
+    "about",
+    "blob",
+    "data",
+    "file",
+    "filesystem",
+    "javascript",
+    "vbscript",
+    "view-source",
+];
+/// What is wrong with an origin of such a scheme.
+const OF_BROWSERS: &str = "must name origins of clients: browsers open javascript, data, file and similar schemes themselves";
+
 /// The origins of a list.
 fn origins(list: &str) -> impl Iterator<Item = &str> {
     let origins = list.split(',').map(str::trim);
@@ -199,6 +215,13 @@ fn is_origin(text: &str) -> bool {
         && !host.is_empty()
         && scheme.chars().all(of_scheme)
         && host.chars().all(of_host)
+}
+
+/// Whether an origin has a scheme of [`BROWSERS`].
+fn is_of_browser(origin: &str) -> bool {
+    let scheme = origin.split_once("://").map(|(scheme, _)| scheme);
+    let is = |scheme: &str| BROWSERS.iter().any(|one| one.eq_ignore_ascii_case(scheme));
+    scheme.is_some_and(is)
 }
 
 /// Settings of the gateway.
@@ -302,6 +325,23 @@ mod tests {
             let fault = SettingError::new("oauth_origins", NO_ORIGINS);
             assert_eq!(users.faults(), [fault]);
         }
+    }
+
+    #[test]
+    fn users_are_sent_to_no_address_that_browsers_open_themselves() {
+        for scheme in BROWSERS.into_iter().chain(["JavaScript"]) {
+            let listed = Settings {
+                oauth_origins: format!("https://chat.example,{scheme}://chat.example"),
+                ..Settings::default()
+            };
+            let fault = SettingError::new("oauth_origins", OF_BROWSERS);
+            assert_eq!(listed.faults(), [fault], "{scheme}");
+        }
+        let own = Settings {
+            oauth_origins: "cursor://anysphere.cursor-mcp,http://chat.example".to_owned(),
+            ..Settings::default()
+        };
+        assert!(own.faults().is_empty());
     }
 
     #[test]
