@@ -97,19 +97,11 @@ fn warned(part: Part, warnings: &[Value]) -> Part {
             body,
             last: true,
             failed: false,
-        } if !warnings.is_empty() => {
-            let mut body = body.into_tree();
-            let mut warnings = warnings.to_vec();
-            if let Some(Value::Array(own)) = body.remove("warnings") {
-                warnings.extend(own);
-            }
-            body.insert("warnings".to_owned(), warnings.into());
-            Part::Body {
-                body: body.into(),
-                last: true,
-                failed: false,
-            }
-        }
+        } if !warnings.is_empty() => Part::Body {
+            body: body.warned(warnings.to_vec()),
+            last: true,
+            failed: false,
+        },
         part => part,
     }
 }

@@ -21,8 +21,8 @@ pub enum PartBody {
     Tree(Body),
     /// A chunk of the agent without an error. It becomes a tree where somebody asks for one.
     Chunk(Box<AgentResponse>),
-    /// Results of a SPARQL query without an error. They become a tree where somebody asks for one.
-    Results(Box<SparqlQueryResponse>),
+    /// Results of a SPARQL query without an error, and warnings about its request. They become a tree where somebody asks for one.
+    Results(Box<SparqlQueryResponse>, Vec<Value>),
 }
 
 impl PartBody {
@@ -30,7 +30,7 @@ impl PartBody {
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Tree(body) => body.is_empty(),
-            Self::Chunk(_) | Self::Results(_) => false,
+            Self::Chunk(_) | Self::Results(..) => false,
         }
     }
 
@@ -38,13 +38,27 @@ impl PartBody {
     pub fn as_tree(&self) -> Option<&Body> {
         match self {
             Self::Tree(body) => Some(body),
-            Self::Chunk(_) | Self::Results(_) => None,
+            Self::Chunk(_) | Self::Results(..) => None,
         }
     }
 
     /// Whether it takes long to make the tree, or to write it: this is done off the runtime's threads.
     pub fn is_long(&self) -> bool {
-        matches!(self, Self::Results(_))
+        matches!(self, Self::Results(..))
+    }
+
+    /// The same with warnings about the request, which come before those of the service. Results stay results, so that they are
+    /// made into a tree off the runtime's threads.
+    pub fn warned(self, mut warnings: Vec<Value>) -> Self {
+        if let Self::Results(part, _) = self {
+            return Self::Results(part, warnings);
+        }
+        let mut body = self.into_tree();
+        if let Some(Value::Array(own)) = body.remove("warnings") {
+            warnings.extend(own);
+        }
+        body.insert("warnings".to_owned(), warnings.into());
+        Self::Tree(body)
     }
 
     /// The tree, which a chunk is made into.
@@ -52,7 +66,7 @@ impl PartBody {
         match self {
             Self::Tree(body) => Cow::Borrowed(body),
             Self::Chunk(part) => Cow::Owned(chunk(part)),
-            Self::Results(part) => Cow::Owned(results(part)),
+            Self::Results(part, warnings) => Cow::Owned(warned_results(part, warnings)),
         }
     }
 
@@ -61,7 +75,7 @@ impl PartBody {
         match self {
             Self::Tree(body) => body,
             Self::Chunk(part) => chunk(&part),
-            Self::Results(part) => results(&part),
+            Self::Results(part, warnings) => warned_results(&part, &warnings),
         }
     }
 
@@ -72,7 +86,7 @@ impl PartBody {
                 part.explain_triples.clear();
                 chunk(&part)
             }
-            Self::Results(part) => results(&part),
+            Self::Results(part, warnings) => warned_results(&part, &warnings),
             Self::Tree(body) => body,
         }
     }
@@ -89,9 +103,18 @@ impl Serialize for PartBody {
         match self {
             Self::Tree(body) => body.serialize(ser),
             Self::Chunk(part) => Chunk(part).serialize(ser),
-            Self::Results(part) => results(part).serialize(ser),
+            Self::Results(part, warnings) => warned_results(part, warnings).serialize(ser),
         }
     }
+}
+
+/// Results as a tree. Without warnings there is no key for them.
+fn warned_results(part: &SparqlQueryResponse, warnings: &[Value]) -> Body {
+    let mut body = results(part);
+    if !warnings.is_empty() {
+        body.insert("warnings".to_owned(), warnings.into());
+    }
+    body
 }
 
 /// A chunk of the agent as a tree.
@@ -294,8 +317,16 @@ mod tests {
             ask_result: true,
             ..SparqlQueryResponse::default()
         };
-        let body = PartBody::Results(Box::new(part));
+        let body = PartBody::Results(Box::new(part), Vec::new());
         assert!(body.is_long() && !body.is_empty() && body.as_tree().is_none());
+        let warned = body.clone().warned(vec![json!("w")]);
+        assert!(
+            warned.is_long(),
+            "the request is no reason to write it elsewhere"
+        );
+        let told = r#"{"query-type":"ask","ask-result":true,"warnings":["w"]}"#;
+        assert_eq!(serde_json::to_string(&warned).unwrap(), told);
+        assert_eq!(Value::Object(warned.into_tree()).to_string(), told);
         let text = serde_json::to_string(&body).unwrap();
         assert_eq!(text, r#"{"query-type":"ask","ask-result":true}"#);
         let tree = body.tree().into_owned();

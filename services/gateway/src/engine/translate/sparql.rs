@@ -33,7 +33,7 @@ impl Translate for Sparql {
     }
 
     fn part_body(part: Self::Answer, _about: &About) -> PartBody {
-        PartBody::Results(Box::new(part))
+        PartBody::Results(Box::new(part), Vec::new())
     }
 
     fn failure(error: &Error, part: Self::Answer) -> Body {
