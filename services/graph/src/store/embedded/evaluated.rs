@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use oxigraph::model::{GraphName, GraphNameRef, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
-use oxigraph::store::Store;
+use oxigraph::store::{StorageError, Store};
 use spareval::{InternalQuad, QueryableDataset};
 use tg_schemas::vocabulary::{POLICY_GRAPH, RETRIEVAL_GRAPH, user_context};
 
@@ -14,6 +14,7 @@ use crate::engine::policy::Shows;
 use crate::error::GraphError;
 
 type Quads = Box<dyn Iterator<Item = Result<Quad, GraphError>>>;
+type Graphs = Box<dyn Iterator<Item = Result<NamedOrBlankNode, StorageError>>>;
 
 /// A dataset and how it is read: one type for both, as the evaluator is made anew for each.
 pub(super) struct Evaluated {
@@ -221,7 +222,14 @@ impl QueryableDataset<'static> for Evaluated {
 
     fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Term, GraphError>> + use<> {
         let as_of = self.as_of.clone();
-        self.store.named_graphs().filter_map(move |graph| {
+        let graphs = self.store.named_graphs();
+        // The store locks its list against whoever commits a graph while somebody walks it, and a sight waits for whoever commits:
+        // both would wait for ever. The list is read before its first graph is judged.
+        let graphs: Graphs = match &as_of {
+            As::Seen(_) => Box::new(graphs.collect::<Vec<_>>().into_iter()),
+            As::Judged(..) => Box::new(graphs),
+        };
+        graphs.filter_map(move |graph| {
             let name = graph.map(GraphName::from).map_err(GraphError::from);
             let shown = passed(name, |name| as_of.shows_graph(name))?;
             shown.map(named).transpose()
@@ -253,5 +261,60 @@ fn in_default(quad: Quad) -> Quad {
     Quad {
         graph_name: GraphName::DefaultGraph,
         ..quad
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Graphs that are judged only when another thread has committed new ones.
+    struct Commits(Store);
+
+    impl Shows for Commits {
+        fn shows(&self, _: &Quad) -> Result<bool, GraphError> {
+            Ok(true)
+        }
+
+        fn goes_on(&self) -> Result<(), GraphError> {
+            Ok(())
+        }
+
+        fn shows_graph(&self, _: &GraphName) -> Result<bool, GraphError> {
+            let (done, committed) = mpsc::channel();
+            let store = self.0.clone();
+            thread::spawn(move || {
+                commit(&store, "new");
+                let _ = done.send(());
+            });
+            match committed.recv_timeout(Duration::from_secs(60)) {
+                Ok(()) => Ok(true),
+                Err(_) => Err(GraphError::Stalled(60)),
+            }
+        }
+    }
+
+    /// Commits so many new graphs that some are in each part of the list, which is locked part by part.
+    fn commit(store: &Store, of: &str) {
+        let mut change = store.start_transaction().unwrap();
+        for number in 0..1_000 {
+            let name = NamedNode::new_unchecked(format!("urn:{of}{number}"));
+            let quad = Quad::new(name.clone(), name.clone(), name.clone(), name);
+            change.insert(&quad);
+        }
+        change.commit().unwrap();
+    }
+
+    #[test]
+    fn graphs_are_committed_while_a_query_of_somebody_held_to_policies_lists_them() {
+        let store = Store::new().unwrap();
+        commit(&store, "old");
+        let seen = Evaluated::seen(&store, Arc::new(Commits(store.clone())));
+        let first = seen.internal_named_graphs().next();
+        assert!(first.is_some_and(|graph| graph.is_ok()), "a deadlock");
     }
 }
