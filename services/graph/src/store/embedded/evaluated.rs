@@ -285,7 +285,7 @@ mod tests {
         }
 
         fn shows_graph(&self, _: &GraphName) -> Result<bool, GraphError> {
-            let (done, committed) = mpsc::channel();
+            let (done, committed) = mpsc::sync_channel(1);
             let store = self.0.clone();
             thread::spawn(move || {
                 commit(&store, "new");
