@@ -59,7 +59,8 @@ fn frames_of_children() {
 /// Cut by its structure, and followed by its outline; also where it begins in the middle of something.
 #[test]
 fn structures_of_texts() {
-    let seeds: [&[u8]; 6] = [
+    let seeds: [&[u8]; 7] = [
+        b"> a\n> : b\n\nc\n:   d\n    :   e\n\n[^f]: g\n\n- [x] $h$\n",
         b"---\ntitle: a\n---\n# b\n\n## c #\n\nd\n===\n\n```rust\n# e\n```\n\n| f | g |\n| --- | --- |\n| 1 | 2 |\n",
         b"- a\n  - b\n    1. c\n> > d\n\n<div>\n\n[e]: f\n\n***\n",
         b"use a::b;\n\n/// C.\nfn d(e: u8) {\n    f();\n\n}\n\nclass G:\n\tdef h(self):\n\t\tpass\n",

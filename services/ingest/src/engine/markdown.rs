@@ -1,9 +1,12 @@
 //! Markdown, cut by headings, then blocks, then lines, sentences and words, by `text-splitter`. What that takes grows with
 //! the square of its text, so it is given a block at a time; blocks end before headings.
 
-use text_splitter::{ChunkConfig, MarkdownSplitter};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::recursive::Slice;
+use text_splitter::{ChunkConfig, ChunkSizer, MarkdownSplitter};
+
+use super::recursive::{self, Slice};
 
 /// Bytes of a block, where chunks are smaller.
 const BLOCK: usize = 64 << 10;
@@ -25,10 +28,10 @@ pub fn split(text: &str, size: usize, overlap: usize) -> Vec<Slice> {
         .max(size.saturating_mul(8))
         .min(LARGEST.max(size.saturating_add(size)));
     for block in blocks(text, block) {
-        for (at, chunk) in splitter.chunk_indices(&text[block.clone()]) {
-            let end = block.start + at + chunk.len();
+        for range in ranges(&splitter, &text[block.clone()], (size, overlap)) {
+            let end = block.start + range.end;
             // Where chunks overlap, the splitter may begin one before the one that it cut last.
-            let start = counted.max(block.start + at);
+            let start = counted.max(block.start + range.start);
             let Some(chunk) = text
                 .get(start..end)
                 .filter(|chunk| !chunk.trim().is_empty())
@@ -47,9 +50,26 @@ pub fn split(text: &str, size: usize, overlap: usize) -> Vec<Slice> {
     slices
 }
 
+/// Bytes of the chunks of a block. The parser behind the splitter panics at some definition lists, such as the last lines of a
+/// quotation: such a block is cut as plain text.
+fn ranges<S: ChunkSizer>(
+    splitter: &MarkdownSplitter<S>,
+    block: &str,
+    (size, overlap): (usize, usize),
+) -> Vec<Range<usize>> {
+    let parsed = AssertUnwindSafe(|| -> Vec<Range<usize>> {
+        let chunks = splitter.chunk_indices(block);
+        chunks.map(|(at, chunk)| at..at + chunk.len()).collect()
+    });
+    catch_unwind(parsed).unwrap_or_else(|_| {
+        let slices = recursive::split(block, size, overlap).into_iter();
+        slices.map(|slice| slice.bytes).collect()
+    })
+}
+
 /// Blocks of about so many bytes, which end before the last heading in their second half, else behind the last blank
 /// line, line or blank there. Headings in blocks of code count, too: a border there costs little.
-fn blocks(text: &str, limit: usize) -> Vec<std::ops::Range<usize>> {
+fn blocks(text: &str, limit: usize) -> Vec<Range<usize>> {
     let (mut blocks, mut start) = (Vec::new(), 0);
     while text.len() - start > limit {
         let floor = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at));
@@ -100,6 +120,21 @@ mod tests {
         assert_eq!(chunks(text, 35)[1], "```\nfn a() {\n\n    b\n}\n```");
     }
 
+    /// The parser panics at each of them.
+    #[test]
+    fn a_definition_within_something_else_is_cut_as_plain_text() {
+        for text in [
+            "> term\n> : what it is\n\n",
+            "one\n:\n    two\n    :\n        three\n        :\n\nnext\n:\n",
+            "one\n:   two\n    :   three\n        :   four\n\nnext\n",
+        ] {
+            assert_eq!(chunks(text, 2000).concat().trim(), text.trim());
+            for size in 1..20 {
+                assert!(!split(text, size, size / 2).is_empty(), "{text}");
+            }
+        }
+    }
+
     #[test]
     fn blocks_are_bounded_and_lose_nothing() {
         let section = format!("# Head\n\n{}\n\n", "some words ".repeat(20));
@@ -120,7 +155,7 @@ mod tests {
         fn concat_len(&self) -> usize;
     }
 
-    impl ConcatLen for Vec<std::ops::Range<usize>> {
+    impl ConcatLen for Vec<Range<usize>> {
         fn concat_len(&self) -> usize {
             self.iter().map(|range| range.len()).sum()
         }
