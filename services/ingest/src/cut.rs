@@ -14,7 +14,7 @@ use crate::engine::chunks::{Cutting, Named, Naming};
 use crate::engine::outline::Outline;
 use crate::engine::recursive::Slice;
 use crate::engine::structure::Structure;
-use crate::error::{IngestError, Unreadable};
+use crate::error::{IngestError, Unreadable, unfinished};
 use crate::source::{About, TextOrigin};
 use crate::texts::Texts;
 
@@ -208,7 +208,7 @@ pub(crate) async fn slices(
         let contexts = passing.contexts(&text, &slices);
         (slices, contexts, passing)
     });
-    let (slices, contexts, passed) = cut.await.map_err(|_| IngestError::Stopping)?;
+    let (slices, contexts, passed) = cut.await.map_err(unfinished)?;
     *outline = passed;
     Ok((slices, contexts))
 }

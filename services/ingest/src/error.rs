@@ -2,11 +2,13 @@
 //! people to look at.
 
 use std::fmt;
+use std::panic::resume_unwind;
 
 use tg_document::kind::Refusal;
 use tg_document::text::NoText;
 use tg_mesh::ConsumeError;
 use tg_schemas::{BAD_CONTENT, Error, ErrorCode};
+use tokio::task::JoinError;
 
 use crate::decode::{DecodeError, Format};
 use crate::engine::chunks::CuttingError;
@@ -194,9 +196,32 @@ impl From<IngestError> for Error {
     }
 }
 
+/// Why work on another thread has no result: the runtime stops. A panic there is one of the handler, or its record would be tried
+/// again and again.
+pub(crate) fn unfinished(error: JoinError) -> IngestError {
+    match error.try_into_panic() {
+        Ok(panic) => resume_unwind(panic),
+        Err(_) => IngestError::Stopping,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_panic_on_another_thread_is_one_of_the_handler() {
+        let panics: fn() = || panic!("at a text");
+        let work = tokio::task::spawn_blocking(panics);
+        let error = work.await.unwrap_err();
+        assert!(catch_unwind(AssertUnwindSafe(|| unfinished(error))).is_err());
+        let work = tokio::spawn(std::future::pending::<()>());
+        work.abort();
+        let error = work.await.unwrap_err();
+        assert_eq!(unfinished(error), IngestError::Stopping);
+    }
 
     #[test]
     fn bad_pages_are_named_up_to_a_bound() {

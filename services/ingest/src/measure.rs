@@ -10,7 +10,7 @@ use crate::cut::slices;
 use crate::engine::chunks::Cutting;
 use crate::engine::outline::{Outline, Start};
 use crate::engine::structure::Structure;
-use crate::error::IngestError;
+use crate::error::{IngestError, unfinished};
 use crate::parts::{TakesParts, of_page};
 use crate::source::TextOrigin;
 use crate::texts::Texts;
@@ -164,7 +164,7 @@ impl Measuring {
             }
             (told, reached)
         });
-        let (told, reached) = counted.await.map_err(|_| IngestError::Stopping)?;
+        let (told, reached) = counted.await.map_err(unfinished)?;
         self.told = told;
         self.length += reached as u64;
         Ok(())
