@@ -42,15 +42,33 @@ fn token_ends(text: &str) -> Vec<usize> {
     let Some(table) = tg_tokens::table() else {
         return Vec::new();
     };
-    let mut end = 0;
-    let tokens = table.encode_ordinary(text);
-    tokens
-        .iter()
-        .map(|token| {
-            end += table.decode_bytes(&[*token]).map_or(0, |bytes| bytes.len());
-            end.min(text.len())
-        })
-        .collect()
+    let (mut end, mut ends) = (0, Vec::new());
+    for piece in pieces(text) {
+        for token in table.encode_ordinary(piece) {
+            end += table.decode_bytes(&[token]).map_or(0, |bytes| bytes.len());
+            ends.push(end.min(text.len()));
+        }
+    }
+    ends
+}
+
+/// White space in a row that is made to tokens at once, in characters. At a million the pattern behind the table gives up, and the
+/// library panics.
+const BLANKS: usize = 4 << 10;
+
+/// A text in pieces that have no longer white space.
+fn pieces(text: &str) -> Vec<&str> {
+    let (mut pieces, mut from, mut blanks) = (Vec::new(), 0, 0);
+    for (at, c) in text.char_indices() {
+        blanks = if c.is_whitespace() { blanks + 1 } else { 0 };
+        if blanks == BLANKS {
+            let end = at + c.len_utf8();
+            pieces.push(&text[from..end]);
+            (from, blanks) = (end, 0);
+        }
+    }
+    pieces.push(&text[from..]);
+    pieces
 }
 
 #[cfg(test)]
@@ -67,6 +85,20 @@ mod tests {
         assert_eq!(slices[1].offset, 235 * 5);
         assert!(split("", 250, 15).is_empty());
         assert!(split("   ", 250, 15).is_empty());
+    }
+
+    #[test]
+    fn white_space_without_end_is_cut_as_well() {
+        let text = format!("a{}b", " ".repeat(1_000_001));
+        let slices = split(&text, 1000, 0);
+        let chunks = slices.iter().map(|slice| &text[slice.bytes.clone()]);
+        assert_eq!(chunks.map(str::trim).collect::<Vec<_>>(), ["a", "b"]);
+        // Pieces are the text, and most texts are one.
+        let wide = "\u{3000}".repeat(BLANKS + 1);
+        for (text, count) in [("", 1), ("a b\n\n c", 1), (wide.as_str(), 2)] {
+            assert_eq!(pieces(text).len(), count);
+            assert_eq!(pieces(text).concat(), text);
+        }
     }
 
     #[test]
