@@ -163,12 +163,47 @@ fn indent(input: Value, width: Option<usize>, first: Option<bool>) -> String {
     lines.join("\n")
 }
 
-/// Makes a filter of minijinja pass an absent input through.
+/// Whether a filter of minijinja is to make something longer than [`WIDEST`] out of a number. It would try, whatever memory that
+/// takes, and the process ends where there is none.
+fn is_too_wide(name: &str, input: &Value, arguments: &[Value]) -> bool {
+    let wide = |value: &Value| {
+        f64::try_from(value.clone()).is_ok_and(|number| number.abs() > WIDEST as f64)
+    };
+    let indent = |value: &Value| value.get_attr("indent").is_ok_and(|value| wide(&value));
+    match name {
+        "batch" => arguments.first().is_some_and(wide),
+        "format" => input.as_str().is_some_and(has_wide_place),
+        "tojson" => arguments.iter().any(|one| wide(one) || indent(one)),
+        _ => false,
+    }
+}
+
+/// Whether a text in which values are put (`%5.1f`) says a larger width or precision.
+fn has_wide_place(text: &str) -> bool {
+    text.split('%').skip(1).any(|place| {
+        let named = place
+            .strip_prefix('(')
+            .and_then(|name| name.split_once(')'));
+        let place = named.map_or(place, |(_, rest)| rest);
+        let end = place.find(|c: char| c.is_alphabetic());
+        let numbers = place.split_at(end.unwrap_or(place.len())).0;
+        numbers
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|number| !number.is_empty())
+            .any(|number| !number.parse::<usize>().is_ok_and(|number| number <= WIDEST))
+    })
+}
+
+/// Makes a filter of minijinja pass an absent input through, but for the one that has a text for it, and bounds what it makes.
 fn lenient(environment: &mut Environment<'static>, name: &'static str) {
     let inner = Environment::new();
     environment.add_filter(name, move |input: Value, arguments: Rest<Value>| {
-        if absent(&input) {
+        if absent(&input) && name != "tojson" {
             return Ok(Value::UNDEFINED);
+        }
+        if is_too_wide(name, &input, &arguments) {
+            let why = format!("{name} makes at most {WIDEST} characters out of a number");
+            return Err(Error::new(ErrorKind::OutOfFuel, why));
         }
         let mut all = vec![input];
         all.extend(arguments.iter().cloned());
@@ -181,7 +216,7 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     for name in [
         "abs", "attr", "batch", "bool", "dictsort", "float", "format", "groupby", "int", "items",
         "lines", "list", "max", "min", "replace", "round", "sort", "split", "sum", "unique",
-        "pprint",
+        "pprint", "tojson",
     ] {
         lenient(environment, name);
     }
@@ -240,7 +275,8 @@ pub(super) fn install(environment: &mut Environment<'static>) {
         input.as_i64().is_some_and(|n| n % 2 != 0)
     });
     environment.add_filter("divisible_by", |input: Value, by: i64| {
-        by != 0 && input.as_i64().is_some_and(|n| n % by == 0)
+        // Wrapping: the smallest number has no quotient by -1.
+        by != 0 && input.as_i64().is_some_and(|n| n.wrapping_rem(by) == 0)
     });
     let escape = |input: Value| {
         text(&input)

@@ -192,6 +192,18 @@ fn faults_name_their_line_and_reach_nothing() {
     }
 }
 
+/// The smallest number has no quotient by -1.
+#[test]
+fn every_number_is_divided() {
+    let divided = |by: i64| {
+        let source = format!("{{{{ n|divisible_by({by}) }}}}");
+        render(&source, json!({"n": i64::MIN}))
+    };
+    for (by, expected) in [(-1, "True"), (2, "True"), (3, "False"), (0, "False")] {
+        assert_eq!(divided(by).as_deref(), Ok(expected), "{by}");
+    }
+}
+
 #[test]
 fn work_and_size_are_bounded() {
     let endless = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
@@ -199,6 +211,21 @@ fn work_and_size_are_bounded() {
     let wide = "{% for a in range(99) %}{{ x }}{% endfor %}";
     let values = json!({"x": "y".repeat(1 << 20)});
     assert_eq!(render(wide, values), Err(TemplateError::TooLarge));
+    for number in ["99999999999", "18446744073709551615"] {
+        for source in [
+            format!("{{{{ '%{number}d'|format(1) }}}}"),
+            format!("{{{{ '%d%% %(a).{number}f'|format(1) }}}}"),
+            format!("{{{{ l|batch({number}, 0) }}}}"),
+            format!("{{{{ l|tojson({number}) }}}}"),
+            format!("{{{{ l|tojson(indent={number}) }}}}"),
+        ] {
+            let rendered = render(&source, json!({"l": [1]}));
+            assert_eq!(rendered, Err(TemplateError::TooLarge), "{source}");
+        }
+    }
+    let narrow = "{{ '%4d %.1f%% of 70000'|format(1, 2.0) }}{{ l|batch(2, 0) }}{{ l|tojson }}";
+    let rendered = render(narrow, json!({"l": [1]}));
+    assert_eq!(rendered.as_deref(), Ok("   1 2.0% of 70000[[1, 0]][1]"));
     let long = "x".repeat(super::SOURCE + 1);
     assert_eq!(render(&long, json!({})), Err(TemplateError::TooLarge));
 }
