@@ -115,12 +115,19 @@ fn columns(cells: &[String], widths: &[usize]) -> Vec<String> {
     let line = |at: usize| {
         let cells = parts.iter().zip(widths).map(|(part, width)| {
             let text = part.get(at).map_or("", String::as_str);
-            format!("{text:width$}")
+            padded(text, *width)
         });
         let line = cells.collect::<Vec<_>>().join(&" ".repeat(GAP));
         line.trim_end().to_owned()
     };
     (0..high.max(1)).map(line).collect()
+}
+
+/// A cell with the blanks behind it up to a width. Formatting panics at a width of more than sixteen bits, as a text without blanks can
+/// have.
+pub fn padded(cell: &str, width: usize) -> String {
+    let width = width.min(usize::from(u16::MAX));
+    format!("{cell:width$}")
 }
 
 fn framed(head: &[&str], rows: &[Vec<String>], widths: &[usize]) -> String {
@@ -282,6 +289,19 @@ mod tests {
         let row =
             |question: &str, id: &str| [question.to_owned(), "DocRAG".to_owned(), id.to_owned()];
         [row(&"why so ".repeat(20), ID), row("how?", "urn:b")]
+    }
+
+    /// Wider than what formatting takes.
+    #[test]
+    fn a_word_without_end_is_shown() {
+        let word = "w".repeat(usize::from(u16::MAX) + 1);
+        let rows = [
+            [word.clone(), word.clone()],
+            ["a".to_owned(), "b".to_owned()],
+        ];
+        let shown = table(["One", "Two"], rows, Some(80));
+        assert_eq!(shown.matches(&word).count(), 2);
+        assert_eq!(padded("é", 3), "é  ");
     }
 
     #[test]

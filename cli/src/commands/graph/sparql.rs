@@ -11,7 +11,7 @@ use crate::args::{InCollection, Options};
 use crate::client::{Call, Result};
 use crate::fields::{list, text, texts};
 use crate::files::read_text;
-use crate::layout::{Width, fitted};
+use crate::layout::{Width, fitted, padded};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -185,7 +185,7 @@ impl Answer {
             let cells: Vec<String> = cells
                 .iter()
                 .zip(&widths)
-                .map(|(cell, width)| format!("{cell:width$}"))
+                .map(|(cell, width)| padded(cell, *width))
                 .collect();
             format!("{}\n", cells.join(" | "))
         };
@@ -224,6 +224,16 @@ mod tests {
             answer.json(),
             json!([{"name": "Ann", "n": null}, {"name": "x:bob", "n": "12"}])
         );
+    }
+
+    #[test]
+    fn a_long_text_is_shown_in_its_table() {
+        let long = "w".repeat(usize::from(u16::MAX) + 1);
+        let answer = answer(&[json!({"query-type": "select", "variables": ["text", "n"],
+            "bindings": [{"values": [{"t": "l", "v": long}, {"t": "l", "v": "1"}]}]})]);
+        for width in [None, Some(80)] {
+            assert!(answer.text(width).contains(&long), "{width:?}");
+        }
     }
 
     #[test]

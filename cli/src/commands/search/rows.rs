@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{Asked, InCollection, InFlow, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{embedded, list, text, texts};
-use crate::layout::{Width, fitted, record};
+use crate::layout::{Width, fitted, padded, record};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -244,9 +244,9 @@ fn tables(data: &Value, width: Width) -> String {
                 })
                 .collect();
             let line = |cells: Vec<String>| {
-                let padded = cells.iter().zip(&widths);
-                let padded = padded.map(|(cell, width)| format!("{cell:<width$}"));
-                padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+                let cells = cells.iter().zip(&widths);
+                let cells = cells.map(|(cell, width)| padded(cell, *width));
+                cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
             };
             let head = line(columns.clone());
             let rule = "-".repeat(head.chars().count());
@@ -305,6 +305,9 @@ mod tests {
             "id  name\n-------------\n1   Rome, old\n22\n\nnone: no rows"
                 .replace("-------------", &"-".repeat("id  name".len()))
         );
+        let long = "w".repeat(usize::from(u16::MAX) + 1);
+        let shown = tables(&json!({"texts": [{"text": long, "n": 1}]}), None);
+        assert!(shown.contains(&long));
         assert_eq!(csv(&data), "id,name\n1,\"Rome, old\"\n22,\n");
     }
 }
