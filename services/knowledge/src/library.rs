@@ -138,7 +138,7 @@ impl<'a> Library<'a> {
         blob: &LibraryBlob,
     ) -> Result<bool, Error> {
         let length = decoded_length(&blob.data)?;
-        let last = blob.offset + length == blob.total;
+        let last = end(blob.offset, length) == blob.total;
         let (upload, chunk) = if blob.offset == 0 {
             let begun = self.begin(&pending, now, blob.total, length).await?;
             let workspace = self.cx.workspace_key();
@@ -156,7 +156,7 @@ impl<'a> Library<'a> {
         }
         let fits = blob.offset >= 0
             && blob.offset % chunk == 0
-            && blob.offset + length <= blob.total
+            && end(blob.offset, length) <= blob.total
             && (last || length == chunk);
         if !fits {
             let why = "parts of a document must be of one size, but for the last";
@@ -191,6 +191,11 @@ impl<'a> Library<'a> {
         let begun = begun.map_err(error::library)?;
         Ok(begun.unwrap_or_else(|| KNOWN.to_owned()))
     }
+}
+
+/// Where a part ends. Its offset comes from a client: a sum that wraps would lie before the end of the document.
+fn end(offset: i64, length: i64) -> i64 {
+    offset.saturating_add(length)
 }
 
 fn told(document: DocumentMetadata) -> LibraryMetadata {
@@ -234,6 +239,12 @@ fn decoded_length(text: &str) -> Result<i64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_behind_all_places_ends_behind_all_documents() {
+        assert_eq!(end(6, 3), 9);
+        assert_eq!(end(i64::MAX, 3), i64::MAX);
+    }
 
     #[test]
     fn lengths_are_known_without_decoding() {
