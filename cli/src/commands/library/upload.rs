@@ -190,7 +190,7 @@ impl Begun {
             .unwrap_or(CHUNK);
         let chunks = size.div_ceil(chunk as u64);
         let list = |key: &str| reply.get(key).and_then(Value::as_array);
-        let missing = match (list("missing-chunks"), list("received-chunks")) {
+        let mut missing: Vec<u64> = match (list("missing-chunks"), list("received-chunks")) {
             (Some(missing), _) => missing
                 .iter()
                 .map(|index| index.as_u64().filter(|index| *index < chunks))
@@ -199,6 +199,9 @@ impl Begun {
             (None, Some(_)) => Vec::new(),
             (None, None) => (0..chunks).collect(),
         };
+        // One that is named twice is sent once, or more would be missing than there is.
+        missing.sort_unstable();
+        missing.dedup();
         Ok(Self {
             upload,
             chunk,
@@ -278,6 +281,9 @@ mod tests {
         let open = begun(open);
         assert_eq!((&*open.missing, open.there(10)), (&[1][..], 6));
         assert_eq!(open.sent().json(), json!({"chunks": 3, "sent": 1}));
+        let twice = json!({"upload-id": "u", "chunk-size": 4, "missing-chunks": [2, 0, 2, 2, 0]});
+        let twice = begun(twice);
+        assert_eq!((&*twice.missing, twice.there(10)), (&[0, 2][..], 4));
         let whole = begun(json!({"upload-id": "u", "chunk-size": 4, "received-chunks": [0, 1, 2]}));
         assert_eq!((whole.missing.len(), whole.there(10)), (0, 10));
         assert_eq!(begun(json!({"upload-id": "u"})).chunk, CHUNK);
