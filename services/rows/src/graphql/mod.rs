@@ -4,6 +4,7 @@ mod arguments;
 mod build;
 mod named;
 mod names;
+mod nesting;
 mod target;
 
 use std::sync::Arc;
@@ -51,6 +52,16 @@ pub struct Outcome {
 impl Built {
     /// Runs a query over the rows of a collection.
     pub async fn run(&self, store: Arc<dyn RowStore>, key: CollectionKey, query: Query) -> Outcome {
+        if nesting::is_too_deep(&query.text) {
+            let message = format!("query: is nested more than {} deep", nesting::DEPTH);
+            return Outcome {
+                data: Value::Null,
+                errors: vec![QueryError {
+                    message,
+                    path: Vec::new(),
+                }],
+            };
+        }
         let mut request = Request::new(query.text)
             .variables(Variables::from_json(Value::Object(query.variables)))
             .data(Target {

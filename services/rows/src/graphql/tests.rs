@@ -57,6 +57,17 @@ async fn ask(rows: &[(&str, &str)], text: &str, variables: Json) -> Outcome {
         .await
 }
 
+/// The parser would take more stack than there is, and the process would end.
+#[tokio::test]
+async fn a_query_that_nests_without_end_is_refused() {
+    for unit in ["{ a ", "{ a(b: [", "[", "query Q($a: [["] {
+        let text = unit.repeat(20_000);
+        let outcome = ask(&[("my-orders", ORDERS)], &text, json!({})).await;
+        let told: Vec<_> = outcome.errors.into_iter().map(|one| one.message).collect();
+        assert_eq!(told, ["query: is nested more than 64 deep"], "{unit}");
+    }
+}
+
 #[tokio::test]
 async fn values_and_variables_keep_their_types() {
     let text = "query ($in: Boolean, $least: Float) { my_orders(where: {checked_in: {eq: $in}, net_weight: {gt: $least}}) \
