@@ -45,11 +45,7 @@ pub(crate) fn of_tool(cx: &Cx, model: &str, usage: &Usage) -> Amount {
     if guess == 0 {
         return took;
     }
-    let price = match costs_nothing(cx, model) {
-        true => None,
-        false => price(cx, model),
-    };
-    let likely = price.map_or(0, |price| price.nanodollars(guess, 0, 0));
+    let likely = paid(cx, model).map_or(0, |price| price.nanodollars(guess, 0, 0));
     Amount {
         in_token: took.in_token.saturating_add(guess),
         nanodollars: took.nanodollars.saturating_add(likely),
@@ -67,11 +63,15 @@ pub(crate) fn unreported(
     if *scope != Scope::Model || model.is_empty() || is_reported(amount.in_token) {
         return None;
     }
-    let price = match costs_nothing(cx, model) {
+    Some(paid(cx, model).unwrap_or_default())
+}
+
+/// The price of a model; none for a local one, even if it has a row of prices.
+fn paid(cx: &Cx, model: &str) -> Option<Price> {
+    match costs_nothing(cx, model) {
         true => None,
         false => price(cx, model),
-    };
-    Some(price.unwrap_or_default())
+    }
 }
 
 fn costs_nothing(cx: &Cx, model: &str) -> bool {
