@@ -278,11 +278,11 @@ impl Work {
             return Ok(());
         }
         // Its first attempt may have shortened the session: then the one that continues it has the turn.
+        let kept = store.session(key, &self.session).await?;
+        kept.and_then(|kept| kept.archived)
+            .ok_or(SessionsError::NoRepetition)?;
         let own = shortened_by(&store, (key, &self.session), (&cx.id, &request)).await?;
-        match own {
-            Some(_) => Ok(()),
-            None => Err(SessionsError::NoRepetition),
-        }
+        own.map(drop).ok_or(SessionsError::NoRepetition)
     }
 
     /// What the turn is kept under: the request, as its client calls it, what it says and what it follows. A client that lost the

@@ -242,8 +242,11 @@ async fn line_130_a_message_that_shortened_its_session_is_one_turn(place: Place)
         ..sent(&session, "on")
     };
     let repeated = write(&repeated).unwrap();
-    let found = called(&world, "r-1", "send-message", repeated).await;
+    let found = called(&world, "r-1", "send-message", repeated.clone()).await;
     assert_eq!(found, first);
+    // Another request repeats nothing, though its session was shortened.
+    let refused = part_of(&world, "r-2", "send-message", repeated).await;
+    assert_eq!(refused.failure["code"], "conflict");
     let body = write(&sent(&session, "on")).unwrap();
     let other = part_of(&world, "r-2", "send-message", body).await;
     assert_eq!(other.failure["code"], "session_archived");
