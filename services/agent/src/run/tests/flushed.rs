@@ -29,6 +29,16 @@ pub(super) async fn is_over(ledger: &Ledger) -> bool {
     run.unwrap().over
 }
 
+/// Waits until that run is over.
+pub(super) async fn until_over(ledger: &Ledger) {
+    let ended = async {
+        while !is_over(ledger).await {
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    tokio::time::timeout(SOON, ended).await.unwrap();
+}
+
 /// Asks, and looks into the ledger whenever a message is flushed. Returns the last part once the run is over: one message was
 /// flushed, and the run was under way while the bus took it.
 async fn flushed(
@@ -63,12 +73,7 @@ async fn flushed(
     while let Some(part) = tokio::time::timeout(SOON, answer.next()).await.unwrap() {
         last = Some(part.unwrap());
     }
-    let ended = async {
-        while !is_over(&world.ledger).await {
-            tokio::time::sleep(PAUSE).await;
-        }
-    };
-    tokio::time::timeout(SOON, ended).await.unwrap();
+    until_over(&world.ledger).await;
     assert_eq!(*seen.lock(), [false]);
     // The last entry of the trace and the last chunk are one message.
     assert_eq!(bus.flushed(), [2]);

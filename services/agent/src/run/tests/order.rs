@@ -2,7 +2,6 @@
 //! compares times.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tg_mesh::Ask;
 use tg_schemas::Class;
@@ -11,12 +10,9 @@ use tg_testkit::faults::FaultyBus;
 use tg_testkit::place::Place;
 
 use super::endings::ADD;
-use super::flushed::is_over;
+use super::flushed::{is_over, until_over};
 use super::world::{SOON, Say, World, question, topic};
 use crate::options::Options;
-
-/// Between two looks at whether a run is over.
-const PAUSE: Duration = Duration::from_millis(5);
 
 fn script() -> Vec<Say> {
     vec![Say::Text(ADD), Say::Text("Final Answer: 4")]
@@ -63,12 +59,7 @@ async fn an_answer_is_read_before_the_ledger_notes_its_end(place: Place) {
         }
     }
     assert!(!is_over(&world.ledger).await);
-    let ended = async {
-        while !is_over(&world.ledger).await {
-            tokio::time::sleep(PAUSE).await;
-        }
-    };
-    tokio::time::timeout(SOON, ended).await.unwrap();
+    until_over(&world.ledger).await;
 }
 
 mod embedded {
