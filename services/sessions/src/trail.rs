@@ -7,7 +7,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use serde::Serialize;
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::tg_bus::Link;
 use tg_mesh::{Cx, Mesh, OpenError, TaskKind, clock};
@@ -133,13 +132,11 @@ fn request(cx: &Cx) -> String {
     cx.request().unwrap_or(&cx.id).to_owned()
 }
 
-/// A line as it stands in a file.
-#[derive(Serialize)]
-struct Written<'a, T> {
-    timestamp: &'a str,
-    level: &'static str,
-    target: &'static str,
-    fields: &'a T,
+/// A line of a file, around the fields of a line as JSON.
+fn in_file(timestamp: &str, fields: &str) -> String {
+    format!(
+        "{{\"timestamp\":\"{timestamp}\",\"level\":\"INFO\",\"target\":\"audit\",\"fields\":{fields}}}\n"
+    )
 }
 
 /// Has lines announced one after the other until this process stops. A bus that is away keeps no turn waiting.
@@ -285,42 +282,40 @@ impl Trail {
 
     /// Writes lines down, and announces them.
     async fn add(&self, cx: &Cx, lines: Vec<Line>) {
-        let now = clock::rfc3339_of(clock::millis());
+        let millis = clock::millis();
+        let now = clock::rfc3339_of(millis);
         let announced = self.announced.get_or_init(|| announcing(&cx.mesh));
-        for line in &lines {
+        let mut written = String::new();
+        for line in lines {
+            let Ok(fields) = serde_json::to_string(&line) else {
+                tracing::warn!("a line of the trail has no JSON");
+                continue;
+            };
+            written.push_str(&in_file(&now, &fields));
             let event = AuditEvent {
                 event_id: Uuid::new_v4().to_string(),
-                event_type: line.event.clone(),
+                event_type: line.event,
                 timestamp: now.clone(),
                 producer: PRODUCER.to_owned(),
-                payload_json: serde_json::to_string(line).unwrap_or_default(),
+                payload_json: fields,
                 ..AuditEvent::default()
             };
             if announced.try_send(event).is_err() {
                 tracing::debug!("there is no room for a line of the trail that is to be announced");
             }
         }
-        self.write(&lines).await;
+        self.write(millis, written).await;
     }
 
-    async fn write<T: Serialize + Sync>(&self, all: &[T]) {
-        let millis = clock::millis();
-        let now = clock::rfc3339_of(millis);
-        let mut lines = String::new();
-        for fields in all {
-            let line = Written {
-                fields,
-                level: "INFO",
-                target: "audit",
-                timestamp: &now,
-            };
-            lines.push_str(&serde_json::to_string(&line).unwrap_or_default());
-            lines.push('\n');
-        }
-        let name = |day: &str| format!("{FILE}{}", day.chars().take(DAY).collect::<String>());
-        let begin = clock::rfc3339_of(millis - i64::from(self.days) * DAY_MS);
-        let oldest = (self.days > 0).then(|| name(&begin));
-        let (directory, file) = (self.directory.clone(), name(&now));
+    /// Adds lines to the file of the day in which they were made.
+    async fn write(&self, millis: i64, lines: String) {
+        let name = |millis: i64| {
+            let day = clock::rfc3339_of(millis);
+            format!("{FILE}{}", day.chars().take(DAY).collect::<String>())
+        };
+        let begin = millis - i64::from(self.days) * DAY_MS;
+        let oldest = (self.days > 0).then(|| name(begin));
+        let (directory, file) = (self.directory.clone(), name(millis));
         let known = (lines.len() <= SHORT).then(|| directory.join(&file));
         let written = match known.and_then(|path| open(&path, false).ok()) {
             Some(mut file) => file.write_all(lines.as_bytes()).is_ok(),
@@ -385,7 +380,10 @@ mod tests {
         let trail = Trail::below(dir.path(), 0);
         let texts = [String::new(), "x".to_owned(), "x".repeat(SHORT)];
         for (at, text) in texts.iter().chain(&texts).enumerate() {
-            trail.write(&[json!({"at": at, "text": text})]).await;
+            let now = clock::millis();
+            let fields = json!({"at": at, "text": text}).to_string();
+            let line = in_file(&clock::rfc3339_of(now), &fields);
+            trail.write(now, line).await;
         }
         // A new day may have begun meanwhile.
         let files = read_dir(dir.path().join("audit")).unwrap();

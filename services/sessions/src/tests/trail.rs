@@ -315,15 +315,19 @@ async fn line_037_each_line_is_announced(place: Place) {
     world.plays(|_| Play::of(vec![thrice()]));
     let session = world.session("ann", "bob").await;
     world.send(&session, "secret").await.unwrap();
-    let (_, lines) = trail(&world);
+    let (text, lines) = trail(&world);
     assert_eq!(lines.len(), 4);
-    for line in lines {
+    for (line, written) in lines.into_iter().zip(text.lines()) {
         let event = tokio::time::timeout(SOON, heard.next()).await;
         let event = event.expect("an event").expect("the bus is there");
         let event = event.unwrap();
         let fields: Value = serde_json::from_slice(event.payload_json.as_bytes()).unwrap();
         assert_eq!(fields, line);
         assert_eq!(fields["event"], *event.event_type);
+        // The same bytes, of the same moment, stand in the file.
+        assert!(written.contains(&format!("\"fields\":{}}}", event.payload_json)));
+        let written: Value = serde_json::from_slice(written.as_bytes()).unwrap();
+        assert_eq!(written["timestamp"], *event.timestamp);
         assert_eq!((event.schema_version, &*event.producer), (1, "sessions"));
     }
 }
