@@ -171,10 +171,19 @@ impl Completion {
         }
     }
 
-    /// Output tokens; where the provider does not report them, as many as the characters of the answer are likely to be.
+    /// Input tokens; if the provider reports none, as many as are likely.
+    pub(crate) fn read(&self, likely: i64) -> i64 {
+        reported(self.in_token).unwrap_or(likely)
+    }
+
+    /// Output tokens; if the provider reports none, an estimate by the characters of the answer.
     pub(crate) fn written(&self) -> i64 {
-        let guessed = || estimated(self.characters);
-        self.out_token.unwrap_or_else(guessed)
+        reported(self.out_token).unwrap_or_else(|| estimated(self.characters))
+    }
+
+    /// Whether [`Self::written`] is an estimate.
+    pub(crate) fn is_estimated(&self) -> bool {
+        reported(self.out_token).is_none()
     }
 
     /// Dollars that the provider says it cost.
@@ -199,6 +208,11 @@ impl Completion {
             ..Self::default()
         }
     }
+}
+
+/// Tokens that a provider reports. 0 is no report: every call reads some, and servers that do not count send it.
+fn reported(tokens: Option<i64>) -> Option<i64> {
+    tokens.filter(|tokens| *tokens > 0)
 }
 
 /// One event of an answer.
@@ -243,6 +257,26 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn tokens_that_a_provider_does_not_report_are_estimated() {
+        for (in_token, out_token, expected, is_estimated) in [
+            (Some(7), Some(3), (7, 3), false),
+            (None, None, (90, 10), true),
+            (Some(0), Some(0), (90, 10), true),
+            (Some(7), None, (7, 10), true),
+            (Some(0), Some(3), (90, 3), false),
+        ] {
+            let completion = Completion {
+                in_token,
+                out_token,
+                characters: 40,
+                ..Completion::default()
+            };
+            assert_eq!((completion.read(90), completion.written()), expected);
+            assert_eq!(completion.is_estimated(), is_estimated);
+        }
+    }
 
     #[test]
     fn a_tool_counts_with_its_schema_as_json() {

@@ -129,14 +129,26 @@ async fn a_stream_has_pieces_and_ends_with_the_totals(place: Place) {
 
 /// By a fourth of the characters, in the answer as in the usage record.
 async fn output_that_the_provider_does_not_report_is_estimated(place: Place) {
-    let body = json!({
-        "choices": [{"message": {"content": "one two three"}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 7},
-    });
-    let reply = Reply::status(200, body.to_string());
-    let mut world = world(&place, vec![Rule::always(reply)]).await;
-    for streaming in [true, false] {
-        let last = world.ask(&question("go", streaming)).last().await.unwrap();
+    let reply = |usage: serde_json::Value| {
+        let body = json!({
+            "choices": [{"message": {"content": "one two three"}, "finish_reason": "stop"}],
+            "usage": usage,
+        });
+        Reply::status(200, body.to_string())
+    };
+    // A 0 is no report: the answer has words.
+    let zero = json!({"prompt_tokens": 7, "completion_tokens": 0});
+    let rules = vec![
+        Rule::contains("zero", reply(zero)),
+        Rule::always(reply(json!({"prompt_tokens": 7}))),
+    ];
+    let mut world = world(&place, rules).await;
+    for (prompt, streaming) in [("go", true), ("go", false), ("zero", true), ("zero", false)] {
+        let last = world
+            .ask(&question(prompt, streaming))
+            .last()
+            .await
+            .unwrap();
         assert_eq!((last.in_token, last.out_token), (Some(7), Some(3)));
         let usage = world.usage().await;
         let counts = (usage.in_token, usage.out_token, usage.estimated);

@@ -349,7 +349,7 @@ fn end(text: String, completion: &Completion) -> ChatCompletionResponse {
             cache_read: tokens.cache_read,
             cache_write: tokens.cache_write,
             total: tokens.total.max(input.saturating_add(written)),
-            estimated: completion.out_token.is_none(),
+            estimated: completion.is_estimated(),
         }),
         ..last()
     }

@@ -84,11 +84,10 @@ impl Counting {
     pub(super) async fn answered(&mut self, completion: &Completion) {
         let Some(call) = &mut self.call else { return };
         let tokens = completion.counts.tokens();
-        let (in_token, out_token) = took(completion, self.read);
         let took = Took {
             model: completion.model.clone(),
-            in_token,
-            out_token,
+            in_token: completion.read(self.read),
+            out_token: completion.written(),
             cache_read: tokens.cache_read,
             cache_write: tokens.cache_write,
             nanodollars: completion.nanodollars,
@@ -106,43 +105,10 @@ impl Counting {
     }
 }
 
-/// Tokens that a call read and wrote. A provider that reports 0 of them reports none: every call reads some, `read` most likely.
-fn took(completion: &Completion, read: i64) -> (i64, i64) {
-    let reported = |tokens: Option<i64>| tokens.filter(|tokens| *tokens > 0);
-    let written = || estimated(completion.characters);
-    (
-        reported(completion.in_token).unwrap_or(read),
-        reported(completion.out_token).unwrap_or_else(written),
-    )
-}
-
 /// How many pictures a question has, those included that are yet to be fetched.
 fn pictures(request: &ChatRequest) -> i64 {
     let of_chat = request.dialog.iter().flat_map(|dialog| &dialog.turns);
     let of_chat: usize = of_chat.map(|turn| turn.images.len()).sum();
     let all = usize::from(request.picture.is_some()) + of_chat;
     i64::try_from(all).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_whose_provider_reports_no_tokens_counts_what_is_likely() {
-        for (in_token, out_token, expected) in [
-            (Some(7), Some(3), (7, 3)),
-            (None, None, (90, 10)),
-            (Some(0), Some(0), (90, 10)),
-            (Some(7), None, (7, 10)),
-        ] {
-            let completion = Completion {
-                in_token,
-                out_token,
-                characters: 40,
-                ..Completion::default()
-            };
-            assert_eq!(took(&completion, 90), expected);
-        }
-    }
 }

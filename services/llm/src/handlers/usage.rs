@@ -76,7 +76,7 @@ fn usage(
         out_token: written,
         cache_read: counts.cache_read,
         cache_write: counts.cache_write,
-        estimated: answered.is_some_and(|completion| completion.out_token.is_none()),
+        estimated: answered.is_some_and(Completion::is_estimated),
         duration_ms: began.elapsed().as_millis() as i64,
         outcome: outcome.to_owned(),
     }

@@ -9,11 +9,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Router;
 use super::held::Entered;
-use crate::engine::router::bucket::estimated;
+use crate::engine::router::bucket::reserved;
 use crate::engine::router::choice::Strategy;
 use crate::engine::router::pauses::Policy;
 use crate::engine::router::serving::Server;
-use crate::engine::tokens;
+use crate::engine::tokens::estimated;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, ChatStream, Completion};
 use crate::traced;
@@ -259,9 +259,7 @@ impl Router {
     ) -> Result<Opened, LlmError> {
         let began = Instant::now();
         let (held, about) = (&self.backends[server.at], &self.abouts[server.at]);
-        let mut entered = held
-            .enter(&request.workspace, estimated(characters))
-            .await?;
+        let mut entered = held.enter(&request.workspace, reserved(characters)).await?;
         // What is asked for by the name that its backend has for it is not copied: a question may be large.
         let own = match request.model.as_ref() == Some(&server.model) {
             true => Cow::Borrowed(request),
@@ -365,7 +363,7 @@ impl Answering {
     }
 
     fn guessed(&self) -> u64 {
-        u64::try_from(tokens::estimated(self.characters)).unwrap_or(0)
+        u64::try_from(estimated(self.characters)).unwrap_or(0)
     }
 
     fn used(&self, completion: &Completion) -> u64 {

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::engine::tokens::estimated;
+
 const MINUTE: f64 = 60.0;
 /// Least that a call is taken for.
 const LEAST: u64 = 100;
-/// Characters of a question that are guessed to be a token.
-const CHARACTERS: usize = 4;
 
-/// What a call is taken for before it is made.
-pub fn estimated(characters: usize) -> u64 {
-    ((characters / CHARACTERS) as u64).max(LEAST)
+/// Tokens that a call takes before it is made: an estimate, and never less than a short call takes.
+pub fn reserved(characters: usize) -> u64 {
+    let estimated = u64::try_from(estimated(characters)).unwrap_or(0);
+    estimated.max(LEAST)
 }
 
 /// Full at first; fills up within a minute.
@@ -87,12 +88,17 @@ mod tests {
         let start = Instant::now();
         let mut bucket = Bucket::new(6_000, start);
         assert_eq!(bucket.take(start, 6_000), Ok(6_000));
-        let wait = bucket.take(start, estimated(0)).unwrap_err();
+        let wait = bucket.take(start, reserved(0)).unwrap_err();
         assert_eq!(wait, second(1.0));
         assert_eq!(bucket.take(start + wait, 100), Ok(100));
         bucket.settle(start + wait, 100, 40);
         assert_eq!(bucket.left(start + wait), 60);
         assert_eq!(bucket.take(start + wait, 100), Err(second(0.4)));
+    }
+
+    #[test]
+    fn a_call_takes_an_estimate_and_never_less_than_a_short_one() {
+        assert_eq!([0, 400, 404].map(reserved), [LEAST, LEAST, LEAST + 1]);
     }
 
     #[test]
