@@ -16,6 +16,15 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a run may be read.
 const READ: Duration = Duration::from_secs(3600);
 
+/// The command that lets a run use the tool that it asks for. It names the question, so that a late answer does not count for the
+/// next one; `asked` is empty if the run asks only once.
+pub fn confirm_command(run: &str, asked: &str) -> String {
+    match asked {
+        "" => format!("tg confirm {run} yes"),
+        asked => format!("tg confirm {run} yes --message-id {asked}"),
+    }
+}
+
 /// Asks about the runs of one user, or of a workspace.
 pub struct AgentRuns<'a> {
     caller: Caller<AgentRunsRequest, AgentRunsResponse>,

@@ -7,14 +7,13 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::render::{Chunk, Renderer, Shown};
-use super::runs::answer_to;
+use super::runs::{answer_to, confirm_command};
 use crate::args::{Asked, InCollection, Options};
 use crate::client::{Call, Error, Result, Socket};
 use crate::commands::explain::entity::Entity;
 use crate::commands::explain::fetch::entity_call;
 use crate::commands::llm::usage;
 use crate::commands::retrieval::answered::{Answered, must_exist};
-use crate::fields::in_shell;
 use crate::lines::{Lines, Typed};
 use crate::output::Output;
 use crate::registry::Command;
@@ -232,14 +231,6 @@ impl InvokeAgent {
     }
 }
 
-/// The command that answers a question of a run: this one, so that a late answer is not taken for one to the next question.
-fn answered_by(run: &str, asked: &str) -> String {
-    match asked {
-        "" => format!("tg confirm {run} yes|no"),
-        asked => format!("tg confirm {run} yes|no --message-id {}", in_shell(asked)),
-    }
-}
-
 /// Has whoever is at the terminal say whether a tool may be used; elsewhere it is said how.
 async fn confirm(session: &mut Session, run: &str, chunk: &Chunk) -> Result<()> {
     let Chunk::Confirm {
@@ -252,8 +243,8 @@ async fn confirm(session: &mut Session, run: &str, chunk: &Chunk) -> Result<()> 
     };
     let asks = format!("The agent asks to use '{tool}' with {arguments}.");
     if session.out.is_json() || !std::io::stdin().is_terminal() {
-        let answer = answered_by(run, message);
-        session.out.talk(format!("{asks} Answer with: {answer}"));
+        let command = confirm_command(run, message, "yes|no");
+        session.out.talk(format!("{asks} Answer with: {command}"));
         return Ok(());
     }
     session.out.talk(asks);
@@ -293,13 +284,6 @@ mod tests {
             json!({"question": "why?", "collection": "books", "streaming": true,
                 "group": ["a", "b"], "pattern": "react"})
         );
-    }
-
-    #[test]
-    fn the_command_that_answers_names_the_question() {
-        let command = answered_by("r1", "urn:m");
-        assert_eq!(command, "tg confirm r1 yes|no --message-id urn:m");
-        assert_eq!(answered_by("r1", ""), "tg confirm r1 yes|no");
     }
 
     #[test]

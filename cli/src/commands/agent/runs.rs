@@ -9,7 +9,7 @@ use super::render::{Chunk, Renderer, Shown};
 use crate::args::{Gateway, Options, subject};
 use crate::client::{Call, Result};
 use crate::commands::retrieval::answered::Answered;
-use crate::fields::{list, text};
+use crate::fields::{in_shell, list, text};
 use crate::layout::{Width, table};
 use crate::registry::Command;
 use crate::session::Session;
@@ -270,6 +270,15 @@ impl Command for Confirm {
     }
 }
 
+/// The command that answers what a run asks. It names the question, so that a late answer does not count for the next one.
+pub(super) fn confirm_command(run: &str, asked: &str, answer: &str) -> String {
+    let command = format!("tg confirm {} {answer}", in_shell(run));
+    match asked {
+        "" => command,
+        asked => format!("{command} --message-id {}", in_shell(asked)),
+    }
+}
+
 /// Says yes or no to what a run asks.
 pub(super) fn answer_to(run: &str, asked: &str, answer: &str) -> Value {
     let mut request = json!({"operation": "confirm-run", "run": run, "answer": answer});
@@ -319,6 +328,17 @@ mod tests {
             assert!(shown.contains(part), "{shown}");
         }
         assert_eq!(render(&json!({"runs": []}), None), "There are no runs.");
+    }
+
+    #[test]
+    fn the_command_that_answers_names_the_question() {
+        for (run, asked, command) in [
+            ("r1", "urn:m", "tg confirm r1 yes|no --message-id urn:m"),
+            ("r1", "", "tg confirm r1 yes|no"),
+            ("r 1", "a;b", "tg confirm 'r 1' yes|no --message-id 'a;b'"),
+        ] {
+            assert_eq!(confirm_command(run, asked, "yes|no"), command);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use tg_threads::ThreadId;
 
+use super::runs::confirm_command;
 use crate::client::{Call, Error, Result};
 use crate::fields::{embedded, in_shell, list, text, texts};
 use crate::session::Session;
@@ -253,12 +254,7 @@ fn of_run(told: &Value, model: &str, now_ms: i64) -> Vec<Value> {
                         "step {step} asks its user, {since}, whether the tool '{tool}' may be used; until {}",
                         moment(one, "until-ms")
                     ),
-                    match text(one, "message_id").as_str() {
-                        "" => format!("tg confirm {run} yes"),
-                        asked => {
-                            format!("tg confirm {run} yes --message-id {}", in_shell(asked))
-                        }
-                    },
+                    confirm_command(&id, &text(one, "message_id"), "yes"),
                 ),
                 "model" => (
                     "thinking",

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures::stream;
 use rmcp::model::{CallToolResult, ProgressToken};
 use serde_json::{Value, json};
+use tg_clients::agent_runs::confirm_command;
 use tg_schemas::Error;
 
 use super::sse;
@@ -218,15 +219,8 @@ fn progress(part: &Body, run: Option<&str>) -> Option<String> {
         "thought" | "observation" | "action" => Some(format!("{kind}: {said}")),
         // Whoever can be asked is asked, too.
         "confirm" => {
-            let run = run.unwrap_or_default();
-            // A late answer is not taken for one to the next question.
-            let which = match text("message_id") {
-                "" => String::new(),
-                id => format!(" --message-id {id}"),
-            };
-            Some(format!(
-                "waits for `tg confirm {run} yes{which}`, or no: {said}"
-            ))
+            let command = confirm_command(run.unwrap_or_default(), text("message_id"));
+            Some(format!("waits for `{command}`, or no: {said}"))
         }
         _ => None,
     }

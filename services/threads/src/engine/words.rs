@@ -1,6 +1,7 @@
 //! Messages of the pump in the words of the bus, and back.
 
 use serde_json::{Value, json};
+use tg_clients::agent_runs::confirm_command;
 use tg_schemas::msg::{
     AgentRequest, AgentResponse, ListenerInfo, ListenerRequest, ListenerResponse, ThreadMessage,
 };
@@ -60,13 +61,9 @@ pub fn asks(thread: &str, run: &str, part: &AgentResponse) -> ThreadMessage {
     } else {
         format!("what `tg attach {run}` shows")
     };
-    // An answer that comes late is not taken for one to the next question.
-    let which = match part.message_id.as_str() {
-        "" => String::new(),
-        id => format!(" --message-id {id}"),
-    };
+    let command = confirm_command(run, &part.message_id);
     let text = format!(
-        "May the agent use the tool {named}, with {shown}? Answer elsewhere, with yes or no: tg confirm {run} yes{which}"
+        "May the agent use the tool {named}, with {shown}? Answer elsewhere, with yes or no: {command}"
     );
     let payload = [
         ("message", Value::from(text)),
