@@ -67,7 +67,7 @@ tg_settings::options! {
         strangers_per_address: usize = 256, Whole(1..=1_000_000);
         /// Largest body or frame of an unauthenticated connection, in bytes.
         stranger_bytes: usize = 4_096, Whole(1_024..=1 << 20);
-        /// Longest time that the body of an unauthenticated connection may take, in seconds.
+        /// Longest time, in seconds, that an unauthenticated connection may take to send a body, or to authenticate on a WebSocket.
         stranger_seconds: usize = 10, Whole(1..=600);
         /// Slowest body of a request, in bytes a second; one that is slower for half a minute is given up.
         body_bytes_per_second: usize = 256, Whole(1..=1 << 20);
@@ -158,7 +158,7 @@ impl Settings {
         })
     }
 
-    /// Longest time that the body of a caller who is not known may take.
+    /// Longest time that an unauthenticated connection may take to send a body, or to authenticate on a socket.
     pub(crate) fn stranger_time(&self) -> Duration {
         Duration::from_secs(self.stranger_seconds as u64)
     }
@@ -216,8 +216,6 @@ pub struct GatewayOptions {
     pub heartbeat: Duration,
     /// Pause between pings on a socket. That one is not answered means nothing: some clients answer none while they work.
     pub ping: Duration,
-    /// How long a socket may stay open without a caller that is known.
-    pub authentication: Duration,
     /// How long running work may go on when the process stops.
     pub drain: Duration,
     /// Workspace of the anonymous caller in mode `none`.
@@ -239,7 +237,6 @@ impl GatewayOptions {
             timeout: Duration::from_secs(600),
             heartbeat: Duration::from_secs(15),
             ping: Duration::from_secs(30),
-            authentication: Duration::from_secs(10),
             drain: Duration::from_secs(10),
             default_workspace: "default".to_owned(),
             metrics: None,

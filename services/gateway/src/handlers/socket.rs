@@ -183,7 +183,7 @@ impl Session {
         if let Some((identity, token)) = known {
             self.is(&identity, token);
         }
-        let late = Instant::now() + self.app.options.authentication;
+        let late = Instant::now() + self.app.options.settings.stranger_time();
         let close = loop {
             match self.next(&mut stream, late).await {
                 Event::Frame(Some(Ok(message))) => self.take(message).await,

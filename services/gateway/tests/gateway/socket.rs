@@ -336,7 +336,7 @@ async fn two_hundred_requests_at_once_are_all_answered(place: Place) {
 
 async fn strangers_send_little_and_say_who_they_are_in_time(place: Place) {
     let world = World::with(&place, AuthMode::Iam, |options| {
-        options.authentication = Duration::from_secs(3);
+        options.settings.stranger_seconds = 3;
     })
     .await;
     let code = async |socket: &mut Raw| loop {
