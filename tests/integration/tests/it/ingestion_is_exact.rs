@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::cores_by_content::{self, Core};
 use crate::small_disk::SmallDisk;
-use crate::world::{Bus, on_both_buses, post};
+use crate::world::{Bus, on_both_buses, post, wired};
 
 const DOCUMENTS: usize = 200;
 /// Chunks of them all: every other document has two.
@@ -151,13 +151,10 @@ impl System {
                 Some(node) => Launch::serve(&[part], &node.url()),
                 None => Launch::up(),
             };
-            let launch = launch
+            let launch = wired(launch, &model)
                 .data(&dir.path().join(part))
                 // Clients find the gateway there after a kill.
-                .port(free_port()?)
-                .env("OPENAI_BASE_URL", model.url())
-                .env("OPENAI_API_KEY", "sk-test-secret-4711")
-                .env("OPENAI_MODEL", "scripted");
+                .port(free_port()?);
             processes.insert(*part, (launch.clone(), launch.spawn().await?));
         }
         let mut system = Self {

@@ -16,7 +16,7 @@ use tg_testkit::shared_node::VirtualHost;
 use tokio::time::Instant;
 
 use crate::traces::slow;
-use crate::world::{Bus, on_both_buses};
+use crate::world::{Bus, on_both_buses, wired};
 
 const AGENT: &str = "api/v1/flow/default/service/agent";
 const BOUND: Duration = Duration::from_secs(60);
@@ -145,11 +145,7 @@ impl Traced {
 }
 
 fn with(launch: Launch, model: &ScriptedModel, url: &str, settings: &[(&str, &str)]) -> Launch {
-    let launch = launch
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_API_KEY", "sk-test-secret-4711")
-        .env("OPENAI_MODEL", "scripted")
-        .env("THREADGRAPH_TELEMETRY__OTLP_URL", url);
+    let launch = wired(launch, model).env("THREADGRAPH_TELEMETRY__OTLP_URL", url);
     let settings = settings.iter();
     settings.fold(launch, |launch, (name, value)| launch.env(name, *value))
 }

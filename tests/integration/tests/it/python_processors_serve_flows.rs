@@ -15,7 +15,7 @@ use tg_testkit::socket::{Socket, text_of};
 use tokio::time::Instant;
 
 use crate::foreign::{Processor, attached, says};
-use crate::world::post;
+use crate::world::{post, serving, wired};
 
 /// A small document is processed by then, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(90);
@@ -161,11 +161,7 @@ async fn the_agent_answers_the_official_command() -> Result<()> {
     let node = VirtualHost::new().await?;
     let args = json!({"question": "What is six times seven?"});
     let model = ScriptedModel::start(two_step_react("llm", args, 8)).await?;
-    let server = ours(&node, "agent-manager")
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_MODEL", "scripted")
-        .spawn()
-        .await?;
+    let server = wired(ours(&node, "agent-manager"), &model).spawn().await?;
     let tool = json!({"name": "llm", "type": "text-completion", "description": "Asks a model."});
     let put = json!({"operation": "put", "workspace": "default",
         "values": [{"type": "tool", "key": "llm", "value": tool.to_string()}]});
@@ -194,11 +190,9 @@ async fn the_agent_answers_the_official_command() -> Result<()> {
 async fn a_tool_service_is_used_by_our_agent() -> Result<()> {
     let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(Vec::new()).await?;
-    let server = Launch::serve(&SERVICES, &node.url())
+    let server = serving(&SERVICES, &model, &node)
         .arg("--mode")
         .arg("interop")
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_MODEL", "scripted")
         .ready()
         .await?;
     let service = json!({"id": "jokes", "request-queue": "request:tg:tool-joke:default",
@@ -252,11 +246,9 @@ async fn our_agent_keeps_its_trace_with_their_librarian() -> Result<()> {
         .into_iter()
         .filter(|one| *one != "librarian")
         .collect();
-    let server = Launch::serve(&services, &node.url())
+    let server = serving(&services, &model, &node)
         .arg("--mode")
         .arg("interop")
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_MODEL", "scripted")
         .ready()
         .await?;
     let logs = tempfile::TempDir::new()?;

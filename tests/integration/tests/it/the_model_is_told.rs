@@ -7,7 +7,7 @@ use tg_testkit::process::{Launch, Server, bin_dir, free_port, tg};
 use tg_testkit::shared_node::VirtualHost;
 
 use crate::edge::first_key;
-use crate::world::{Bus, post};
+use crate::world::{Bus, post, wired};
 
 const QUESTION: &str = "api/v1/flow/default/service/text-completion";
 
@@ -180,11 +180,7 @@ async fn one_that_is_not_listed(bus: Bus) -> Result<()> {
 async fn one_that_reads_little(bus: Bus) -> Result<()> {
     const LITTLE: &str = "the model can read little at once";
     let model = ScriptedModel::start(vec![Rule::always(Reply::text("fine"))]).await?;
-    let launch = Launch::up()
-        .env("OPENAI_BASE_URL", model.url())
-        .env("OPENAI_API_KEY", "sk-test-secret-4711")
-        .env("OPENAI_MODEL", "scripted");
-    let (server, _node) = on(bus, launch).await?;
+    let (server, _node) = on(bus, wired(Launch::up(), &model)).await?;
     let url = server.url();
     let reads = async |window: u64| -> Result<()> {
         let row = json!({"type": "llm-model", "key": "scripted",
