@@ -27,7 +27,7 @@ pub struct PlanStep {
     /// Numbers of the steps that come first, from 0.
     pub depends_on: Vec<i64>,
     #[serde(deserialize_with = "nullable")]
-    /// Where the step stands: `pending` at first, then `completed`. Ours says `failed` and `skipped`, too.
+    /// State of the step: `pending` at first, then `completed`. Ours also uses `failed` and `skipped`.
     pub status: String,
     #[serde(deserialize_with = "nullable")]
     /// What the step found out; empty until `status` is `completed`.
@@ -53,7 +53,7 @@ message!(PlanStep);
 #[serde(default)]
 pub struct AgentStep {
     #[serde(deserialize_with = "nullable")]
-    /// What the model said before it decided.
+    /// What the model wrote before it decided.
     pub thought: String,
     #[serde(deserialize_with = "nullable")]
     /// Name of the tool that was chosen.
@@ -130,10 +130,10 @@ pub struct AgentRequest {
     /// How many runs the parent started side by side.
     pub expected_siblings: i64,
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
-    /// The last calls of the session that the question belongs to, as its last answer said them. Ours.
+    /// The last calls of the session that the question belongs to, as its last answer listed them. Ours.
     pub loop_window: Vec<LoopRecord>,
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
-    /// Seconds that the run goes on for when its asker is gone and nobody joins it; 0: as its question says. Ours.
+    /// Seconds that the run continues when its asker has left and nobody joins it; 0: as the question asks. Ours.
     pub grace: i64,
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     /// Names of tools that write, or ask first, and may be used in this run without being asked. Ours.
@@ -163,13 +163,13 @@ pub struct AgentRequest {
     /// Sampling temperature; `None`: that of the flow.
     pub temperature: Option<f64>,
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
-    /// Most rounds of model and tools, at most 50. A run that needs more is stopped with what it has. 0: as the service says.
+    /// Most rounds of model and tools, at most 50. A run that needs more is stopped with what it has. 0: the service's setting.
     pub max_iterations: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     /// The LLM service of the workspace that answers; `None`: the provider of the flow.
     pub service: Option<ModelService>,
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
-    /// Passages that a search of a tool returns where the model does not say how many, at most 50; 0: as the tool says.
+    /// Passages that a search of a tool returns if the model names no number, at most 50; 0: the tool's own number.
     pub top_k: i64,
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
     /// How many agents called each other before what a tool of the run asks, counted at the doors; 0: nobody counts.
@@ -183,7 +183,7 @@ pub struct AgentRequest {
         deserialize_with = "nullable",
         skip_serializing_if = "String::is_empty"
     )]
-    /// When there is too much of a loop, as the row `loop_detection` says it of a workspace; empty: as that says. Ours.
+    /// Bounds of loops, in the form of the workspace's row `loop_detection`; empty: that row. Ours.
     pub loop_detection: String,
     #[serde(
         deserialize_with = "nullable",
@@ -240,7 +240,7 @@ impl Default for AgentRequest {
 }
 
 impl AgentRequest {
-    /// What it says of the model; `None`: nothing.
+    /// Its settings of the model; `None`: none.
     pub fn settings(&self) -> Option<ModelSettings> {
         let settings = ModelSettings {
             model: self.model.clone(),
@@ -284,11 +284,11 @@ pub struct AgentResponse {
     pub message_id: String,
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
-    /// Tokens that the model read; `None` where it did not say.
+    /// Input tokens; `None`: not reported.
     pub in_token: Option<i64>,
-    /// Tokens that the model wrote; `None` where it did not say.
+    /// Output tokens; `None`: not reported.
     pub out_token: Option<i64>,
-    /// The model that answered; `None` where it did not say.
+    /// The model that answered; `None`: not reported.
     pub model: Option<String>,
     #[serde(deserialize_with = "nullable")]
     /// What the numbers in the answer name, in the last part. Ours, as all that follows.
@@ -328,10 +328,10 @@ pub struct AgentResponse {
     /// What it is given, in an `action`.
     pub args: serde_json::Map<String, serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    /// What the models used that were asked for it, in the last part; `None` where none said.
+    /// In the last part: the usage of all models that the answer took; `None`: none reported any.
     pub usage: Option<ChatUsage>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    /// What that cost, in the last part; `None` where no model was asked.
+    /// In the last part: the cost of that; `None`: no model was asked.
     pub cost: Option<AnswerCost>,
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     /// Those calls of models, one by one, in the last part: of a question that came by a door that counts `caller_depth`.
@@ -349,11 +349,11 @@ pub struct AnswerCost {
     /// The same in euros; `None`: also where no rate is set.
     pub eur: Option<f64>,
     #[serde(deserialize_with = "nullable")]
-    /// How it is known: `upstream` (the providers said so), `table` (by the workspace's prices), `local` (models that cost nothing),
+    /// Source of the cost: `upstream` (reported by the providers), `table` (the workspace's prices), `local` (models that cost nothing),
     /// `unknown`, or `mixed`.
     pub source: String,
     #[serde(deserialize_with = "nullable")]
-    /// How many calls of models it is of.
+    /// Number of calls of models that it covers.
     pub sub_calls: i64,
 }
 
@@ -509,7 +509,7 @@ pub struct PassthroughResponse {
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
     #[serde(deserialize_with = "nullable")]
-    /// Whether nothing follows; true where the service does not say.
+    /// Whether nothing follows; true if the service leaves it out.
     pub is_final: bool,
 }
 

@@ -32,7 +32,7 @@ pub struct ChatTurn {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
     #[serde(deserialize_with = "nullable")]
-    /// What is said.
+    /// The text of the message.
     pub content: String,
     #[serde(deserialize_with = "nullable")]
     /// Of the assistant: the tools that it calls.
@@ -118,7 +118,7 @@ pub struct ChatUsage {
     pub cache_write: i64,
     /// All of them.
     pub total: i64,
-    /// Whether what it wrote is guessed by the length of the answer.
+    /// Whether `output` is an estimate by the length of the answer.
     pub estimated: bool,
 }
 
@@ -140,7 +140,7 @@ pub struct ModelHealth {
 
 message!(ModelHealth);
 
-/// What a process says to the others of a backend that failed it, or that answers again.
+/// What a process reports to the others about a backend that failed, or that answers again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ModelRest {
@@ -212,7 +212,7 @@ message!(ModelRoute);
 pub struct ChatCompletionResponse {
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,
-    /// Of an error: what kind it is where its type does not say, such as `model_not_found`.
+    /// Of an error: its kind, if its type is too general, such as `model_not_found`.
     pub failure: Option<String>,
     /// Of an error: after how many seconds it may succeed.
     pub retry_after: Option<i64>,
@@ -240,7 +240,7 @@ pub struct ChatCompletionResponse {
     pub attempts: Option<i64>,
     /// What the call used.
     pub usage: Option<ChatUsage>,
-    /// Dollars that the provider says it cost.
+    /// Cost in dollars, if the provider reports it.
     pub cost: Option<f64>,
     #[serde(deserialize_with = "nullable")]
     /// Whether nothing follows.

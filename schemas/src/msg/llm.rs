@@ -8,7 +8,7 @@ use super::lenient::{is_zero, nullable, string_map};
 use super::message;
 use crate::error::Error;
 
-/// Which model answers, and how: what an agent says instead of its flow.
+/// Which model answers, and how: the settings of an agent, which replace those of its flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ModelSettings {
@@ -29,7 +29,7 @@ pub struct ModelSettings {
 
 message!(ModelSettings);
 
-/// An LLM service of a workspace. It says where its credential is, and never holds it.
+/// An LLM service of a workspace. It names the place of its credential, and never holds the credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ModelService {
@@ -50,7 +50,7 @@ pub struct ModelService {
 message!(ModelService);
 
 impl ModelSettings {
-    /// These, unless they say nothing.
+    /// These settings, unless all are unset.
     pub fn said(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
@@ -79,7 +79,7 @@ pub struct TextCompletionRequest {
     /// Whether what a reasoning model thinks is wanted as well. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub thinking: bool,
-    /// What the asker says of the model; `None`: as the flow says. Ours.
+    /// The asker's settings of the model; `None`: those of the flow. Ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<ModelSettings>,
 }
@@ -101,7 +101,7 @@ impl Default for TextCompletionRequest {
 
 message!(TextCompletionRequest);
 
-/// What a provider says of a model; `None` or empty where it does not say.
+/// What a provider reports about a model; `None` or empty: not reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ModelInfo {
@@ -154,11 +154,11 @@ pub struct TextCompletionResponse {
     #[serde(deserialize_with = "nullable")]
     /// The text of this part; in a stream only what is new.
     pub response: String,
-    /// Tokens that the model read; `None` where it did not say.
+    /// Input tokens; `None`: not reported.
     pub in_token: Option<i64>,
-    /// Tokens that the model wrote; `None` where it did not say.
+    /// Output tokens; `None`: not reported.
     pub out_token: Option<i64>,
-    /// The model that answered; `None` where it did not say.
+    /// The model that answered; `None`: not reported.
     pub model: Option<String>,
     #[serde(deserialize_with = "nullable")]
     /// Whether nothing follows.
@@ -170,13 +170,13 @@ pub struct TextCompletionResponse {
     /// ignore it.
     #[serde(deserialize_with = "nullable")]
     pub thinking: String,
-    /// Of the tokens that the model read, what its provider had kept; `None` where it did not say. Ours, as what follows.
+    /// Input tokens that came from the provider's cache; `None`: not reported. Ours, like the fields that follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<i64>,
-    /// Dollars that the provider says it cost; `None` where it did not.
+    /// Cost in dollars; `None`: the provider reported none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// Tokens that the provider keeps from now on; `None` where it did not say.
+    /// Tokens that the provider added to its cache; `None`: not reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<i64>,
     /// The backend that answered, where there are several.
@@ -266,9 +266,9 @@ pub struct McpTool {
     pub description: String,
     /// JSON Schema of its arguments, as text.
     pub schema: String,
-    /// Its server says that it changes nothing.
+    /// Its server declares that it changes nothing.
     pub read_only: bool,
-    /// Its server says that calling it twice does no harm.
+    /// Its server declares that calling it twice does no harm.
     pub idempotent: bool,
 }
 
@@ -288,14 +288,14 @@ pub struct PromptRequest {
     /// Whether what a reasoning model thinks is wanted as well. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub thinking: bool,
-    /// What the asker says of the model; `None`: as the flow says. Ours.
+    /// The asker's settings of the model; `None`: those of the flow. Ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<ModelSettings>,
 }
 
 message!(PromptRequest);
 
-/// One part of the model's answer: text or an object, as the prompt says.
+/// One part of the model's answer: text or an object, depending on the prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct PromptResponse {
@@ -311,11 +311,11 @@ pub struct PromptResponse {
     #[serde(deserialize_with = "nullable")]
     /// Whether nothing follows.
     pub end_of_stream: bool,
-    /// Tokens that the model read; `None` where it did not say.
+    /// Input tokens; `None`: not reported.
     pub in_token: Option<i64>,
-    /// Tokens that the model wrote; `None` where it did not say.
+    /// Output tokens; `None`: not reported.
     pub out_token: Option<i64>,
-    /// The model that answered; `None` where it did not say.
+    /// The model that answered; `None`: not reported.
     pub model: Option<String>,
     /// Lines of a JSONL reply that could not be used. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
@@ -327,13 +327,13 @@ pub struct PromptResponse {
     /// ignore it.
     #[serde(deserialize_with = "nullable")]
     pub thinking: String,
-    /// Of the tokens that the model read, what its provider had kept; `None` where it did not say. Ours, as what follows.
+    /// Input tokens that came from the provider's cache; `None`: not reported. Ours, like the fields that follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<i64>,
-    /// Dollars that the provider says it cost; `None` where it did not.
+    /// Cost in dollars; `None`: the provider reported none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// Tokens that the provider keeps from now on; `None` where it did not say.
+    /// Tokens that the provider added to its cache; `None`: not reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<i64>,
     /// The backend that answered, where there are several.

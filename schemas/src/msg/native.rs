@@ -39,7 +39,7 @@ pub struct Usage {
     /// Tokens that went into it.
     #[serde(deserialize_with = "nullable")]
     pub cache_write: i64,
-    /// Whether `out_token` is guessed from the length of the answer: the provider did not say.
+    /// Whether `out_token` is an estimate by the length of the answer: the provider reported none.
     #[serde(deserialize_with = "nullable")]
     pub estimated: bool,
     /// Duration of the call in milliseconds.

@@ -28,7 +28,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The schema, where it is one of objects: only such can be enforced; of anything else the prompt has to tell.
+    /// The schema, if it describes objects: providers enforce no other. The prompt has to describe any other.
     pub(crate) fn object(&self) -> Option<&Map<String, Value>> {
         let schema = match self {
             Self::Schema(schema) => schema,
@@ -139,13 +139,13 @@ pub struct Completion {
     pub backend: String,
     /// How often a backend was asked for it; 0: nobody counted.
     pub attempts: u32,
-    /// Input tokens, when the provider says.
+    /// Input tokens, if the provider reports them.
     pub in_token: Option<i64>,
-    /// Output tokens, when the provider says.
+    /// Output tokens, if the provider reports them.
     pub out_token: Option<i64>,
-    /// All that it says of tokens.
+    /// All token counts that it reports.
     pub counts: Counts,
-    /// Billionths of a dollar that the provider says it cost.
+    /// Cost in billionths of a dollar, if the provider reports it.
     pub nanodollars: Option<u64>,
     /// Characters of the answer, as far as they are counted.
     pub characters: usize,
@@ -156,7 +156,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// Notes what a provider says of tokens, in whatever spelling; what it said before stands where it says nothing.
+    /// Adds the token counts that a provider reports, in any spelling. Earlier counts stay where it reports none.
     pub(crate) fn count(&mut self, usage: Option<&Value>) {
         let Some(usage) = usage else { return };
         self.counts = self.counts.then(Counts::read(usage));
@@ -186,12 +186,12 @@ impl Completion {
         reported(self.out_token).is_none()
     }
 
-    /// Dollars that the provider says it cost.
+    /// Cost in dollars, if the provider reports it.
     pub(crate) fn dollars(&self) -> Option<f64> {
         self.nanodollars.map(|nano| nano as f64 / 1e9)
     }
 
-    /// How often a backend was asked for it, if somebody counted.
+    /// How often a backend was asked for it, if that was counted.
     pub(crate) fn attempts(&self) -> Option<i64> {
         (self.attempts > 0).then(|| self.attempts.into())
     }

@@ -1,6 +1,6 @@
-//! The trail of turns: a line of JSON for each turn, and for each call of a model that it took. It names who asked
-//! what of whom and what that cost, and never what was said. Each line is announced on the bus, too. A line that cannot be written or
-//! announced fails nothing.
+//! The trail of turns: a line of JSON for each turn, and for each call of a model that it took. A line has the caller, the agent
+//! and the cost, and no text of a message. The service also announces each line on the bus. If it cannot write or announce a line,
+//! the turn goes on.
 
 use std::fs::{File, OpenOptions, create_dir_all, read_dir, remove_file};
 use std::io::Write;
@@ -69,18 +69,18 @@ const NANO: f64 = 1e9;
 pub(crate) struct ModelCall {
     pub(crate) surface: &'static str,
     pub(crate) model: String,
-    /// The backend that answered, where that is known.
+    /// The backend that answered; `None`: unknown.
     pub(crate) backend: Option<String>,
-    /// How often a backend was asked, where that is known.
+    /// How often a backend was asked; `None`: unknown.
     pub(crate) attempts: Option<i64>,
     pub(crate) is_done: bool,
-    /// Why it failed, where that is known.
+    /// Why it failed; `None`: it did not, or the reason is unknown.
     pub(crate) error_code: Option<String>,
     pub(crate) usage: Usage,
-    /// What the model wrote is guessed.
+    /// Whether the output tokens are an estimate; `None`: unknown.
     pub(crate) estimated: Option<bool>,
     pub(crate) usd: Option<f64>,
-    /// How that is known; empty: nobody says.
+    /// Source of the cost; empty: unknown.
     pub(crate) source: String,
     pub(crate) duration_ms: Option<i64>,
 }
@@ -111,7 +111,7 @@ impl ModelCall {
     }
 }
 
-/// A text that says something.
+/// A text, unless it is empty.
 fn named(text: impl Into<String>) -> Option<String> {
     Some(text.into()).filter(|text| !text.is_empty())
 }
@@ -183,12 +183,12 @@ impl Trail {
         }
     }
 
-    /// Dollars are so many euros, too; 0: nobody knows how many.
+    /// With euros for a dollar; 0: not set.
     pub(crate) fn rated(self, rate: f64) -> Self {
         Self { rate, ..self }
     }
 
-    /// What all lines of a request say.
+    /// The fields that all lines of a request share.
     fn line(&self, cx: &Cx, who: &Who, usd: Option<f64>) -> Line {
         let (principal, token_id) = holder(cx);
         Line {

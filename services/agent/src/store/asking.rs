@@ -1,42 +1,42 @@
-//! What users are asked before tools are used, as the ledger keeps it.
+//! Questions to users before the agent uses a tool, as the ledger keeps them.
 
 use crate::engine::confirmation::Answer;
 
-/// What a user is to be asked before a tool is used.
+/// A question to a user before the agent uses a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asking {
     /// Workspace of the run, in the text form of its key.
     pub workspace: String,
-    /// Whose run it is; empty: nobody says.
+    /// The user of the run; empty: unknown.
     pub user: String,
-    /// What the question is called.
+    /// Id of the question.
     pub id: String,
-    /// Until when it may be answered.
+    /// Deadline of the answer.
     pub until_ms: i64,
 }
 
-/// What stands of such a question.
+/// The state of such a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmation {
-    /// Until when it may be answered.
+    /// Deadline of the answer.
     pub until_ms: i64,
     /// The answer; `None`: it is open.
     pub answer: Option<Answer>,
     /// User who answered; empty: nobody.
     pub by: String,
-    /// The tool was about to be used.
+    /// The agent was about to use the tool.
     pub used: bool,
 }
 
-/// What became of an answer.
+/// The result of answering a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replied {
-    /// It stands.
+    /// The ledger keeps the answer.
     Noted,
     /// There is no such run, or it is over.
     NoRun,
-    /// The run asks nothing now.
+    /// The run has no open question.
     NothingAsked,
-    /// Several questions are open, or others were before, and none was named.
+    /// The run has asked more than once, and the answer names no question.
     Several,
 }

@@ -37,8 +37,8 @@ enum Judged {
     Final,
 }
 
-/// What follows from a failure. One that says that the key or the question is wrong says nothing of health, nor does it that
-/// an answer which comes as a whole takes long: asked again it would take as long.
+/// What follows from a failure. A wrong key or question does not count against the backend's health. Nor does a timeout of an
+/// answer that comes as a whole: another try would take as long.
 fn judged(error: &LlmError, streaming: bool) -> Judged {
     match error {
         LlmError::Timeout if !streaming => Judged::Final,
@@ -210,14 +210,14 @@ impl Router {
             }
             let pause = policy.pause(attempt + 1, error.pause(), (self.chance)());
             last = Some(error);
-            // Beyond what the clock can tell it is not asked again.
+            // A pause beyond the range of the clock ends the tries.
             paused = Some(Instant::now().checked_add(pause).unwrap_or(until));
             tries.ready[at] = paused;
         }
         Err(last.unwrap_or_else(|| self.nobody(&tries.servers)))
     }
 
-    /// What a backend does not answer is in the log with its name; who asked is not told of it.
+    /// Logs a refusal with the backend's name, which the asker does not get.
     fn refused(&self, server: &Server, error: &LlmError) {
         let backend = &self.abouts[server.at].name;
         let (model, rests) = (&server.model, error.outage().is_some());
@@ -278,16 +278,16 @@ impl Router {
             .await
             .unwrap_or(Err(LlmError::Timeout));
         if self.is_operators {
-            let told = opened
+            let outcome = opened
                 .as_ref()
                 .map_or_else(|error| error.code().as_str(), |_| "ok");
             metrics::counter!(
-                "tg_model_attempts_total", "backend" => about.name.clone(), "outcome" => told
+                "tg_model_attempts_total", "backend" => about.name.clone(), "outcome" => outcome
             )
             .increment(1);
         }
         let (first, rest) = opened.inspect_err(|error| {
-            // One that answered too late has read the question.
+            // A backend that answers too late has read the question.
             if *error != LlmError::Timeout {
                 entered.used = 0;
             }
@@ -302,7 +302,7 @@ impl Router {
             streaming: request.streaming,
             rest,
         };
-        // What it says of its end it may say at once.
+        // The first event may be the end.
         let first = answer.seen(Ok(first))?;
         let is_over = matches!(first, ChatEvent::Done(_));
         let rest = stream::unfold((!is_over).then_some(answer), Answering::next);
@@ -334,12 +334,12 @@ impl Answering {
         Some((event, more.then_some(answer)))
     }
 
-    /// Notes what an event says of the backend, and the backend in what is told of the end.
+    /// Notes what an event reports about the backend, and adds the backend to the last event.
     fn seen(&mut self, event: Result<ChatEvent, LlmError>) -> Result<ChatEvent, LlmError> {
         match event {
             Ok(ChatEvent::Delta(ref piece) | ChatEvent::Thinking(ref piece)) => {
                 self.characters += piece.chars().count();
-                // Who leaves in the middle has used what was said so far.
+                // A client that leaves in the middle has used the tokens so far.
                 self.entered.used = self.entered.used.max(self.guessed());
                 event
             }
@@ -367,10 +367,10 @@ impl Answering {
     }
 
     fn used(&self, completion: &Completion) -> u64 {
-        let told = u64::try_from(completion.counts.tokens().total).unwrap_or(0);
-        match told {
+        let reported = u64::try_from(completion.counts.tokens().total).unwrap_or(0);
+        match reported {
             0 => self.guessed(),
-            told => told,
+            reported => reported,
         }
     }
 }
@@ -384,12 +384,12 @@ fn ends(error: &LlmError, streaming: bool, left: bool) -> bool {
     }
 }
 
-/// Whether it only says that nobody was asked.
+/// Whether the failure means that no backend was asked.
 fn is_ours(error: &LlmError) -> bool {
     matches!(error, LlmError::Resting(_))
 }
 
-/// Which of two failures is told: one that may pass rather than a refusal, and any rather than that nobody was asked.
+/// Which of two failures to report: one that may pass before a refusal, and any before the failure that no backend was asked.
 fn worse(before: Option<LlmError>, now: LlmError) -> LlmError {
     let rank = |error: &LlmError| match (error, judged(error, true)) {
         (LlmError::Resting(_), _) => 1,

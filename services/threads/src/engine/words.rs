@@ -11,10 +11,10 @@ use tg_threads::{ATTEMPT, Delivery, Directory, Envelope, FORWARDS, Name, Outcome
 
 use super::rows::Listeners;
 
-/// Type of the message by which the flow's agent asks whoever is outside before it uses a tool.
+/// Type of the message in which the flow's agent asks the outside caller before it uses a tool.
 pub const CONFIRM: &str = "confirm";
 
-/// What a listener is given. An agent gets the use of its peers besides.
+/// The request to a listener. A listener that is an agent also gets the usage of its peers.
 pub fn request(delivery: &Delivery, usage: Option<String>) -> ListenerRequest {
     let (envelope, metadata) = (delivery.envelope(), delivery.metadata());
     ListenerRequest {
@@ -29,8 +29,8 @@ pub fn request(delivery: &Delivery, usage: Option<String>) -> ListenerRequest {
     }
 }
 
-/// What the flow's agent is asked. The trace of its run names the threads, by their ids alone. `grant` names the tools that it uses
-/// for whoever is outside without asking first.
+/// The question to the flow's agent. The trace of its run has the ids of the threads. The agent uses the tools in `grant` without
+/// asking the outside caller first.
 pub fn question(delivery: &Delivery, grant: &[String]) -> AgentRequest {
     let content = delivery.envelope().content();
     let parent = delivery.parent_thread();
@@ -49,8 +49,8 @@ pub fn question(delivery: &Delivery, grant: &[String]) -> AgentRequest {
     request
 }
 
-/// What a part of the agent's answer asks before a tool is used, on the thread that whoever is outside knows. The run goes on once
-/// they have answered by the operation `confirm-run`.
+/// The message that asks the outside caller whether the agent may use a tool, on the thread that the caller knows. The run goes on
+/// when the caller answers by the operation `confirm-run`.
 pub fn asks(thread: &str, run: &str, part: &AgentResponse) -> ThreadMessage {
     let asked: Value = serde_json::from_slice(part.content.as_bytes()).unwrap_or_default();
     let (tool, arguments) = (&asked["tool"], &asked["arguments"]);
@@ -87,7 +87,7 @@ pub fn answered(text: &str) -> Outcome {
     Outcome::Turn(Turn::respond("agentresponse", json!({"answer": text})))
 }
 
-/// What a listener returned.
+/// The outcome of a listener that returned.
 pub fn outcome(returned: ListenerResponse) -> Outcome {
     if let Some(error) = returned.error {
         return Outcome::Failed(error.message);
@@ -105,7 +105,7 @@ pub fn outcome(returned: ListenerResponse) -> Outcome {
     Outcome::Turn(turn)
 }
 
-/// How a listener did not return.
+/// The outcome of a listener that did not return.
 pub fn broken(error: &Error) -> Outcome {
     match error.code() {
         ErrorCode::Timeout => Outcome::TimedOut,
@@ -113,13 +113,13 @@ pub fn broken(error: &Error) -> Outcome {
         ErrorCode::NobodyServes | ErrorCode::Unavailable | ErrorCode::FlowStopped => {
             Outcome::Unserved
         }
-        // The reply was there, and was none.
+        // The listener replied, and the reply cannot be read.
         ErrorCode::Internal => Outcome::Unreadable(Vec::new()),
         _ => Outcome::Failed(error.message.clone()),
     }
 }
 
-/// A message for whoever is outside.
+/// A message for the outside caller.
 pub fn message(envelope: Envelope) -> ThreadMessage {
     ThreadMessage {
         thread: envelope.thread.to_string(),

@@ -37,15 +37,15 @@ const HELD: usize = 8 << 20;
 
 /// A message for a listener, with its number in the conversation.
 type Numbered = (u64, Arc<Delivery>);
-/// What goes to whoever is outside before a listener returns.
+/// What the outside caller gets before a listener returns.
 enum Piece {
-    /// A piece of what it is about to say.
+    /// A piece of the listener's answer.
     Chunk(Name, String),
     /// A message of the system.
     Message(ThreadMessage),
 }
 
-/// A message that the pump is not told the end of yet.
+/// A message whose end has not been reported to the pump.
 struct Open {
     delivery: Arc<Delivery>,
     size: usize,
@@ -69,7 +69,7 @@ pub(super) struct Conversation<'a> {
     busy: HashSet<ThreadId>,
     waiting: HashMap<ThreadId, VecDeque<Numbered>>,
     work: FuturesUnordered<BoxFuture<'a, (Numbered, Checked)>>,
-    /// What is not told to the pump yet, by number.
+    /// Messages whose end has not been reported to the pump, by number.
     open: HashMap<u64, Open>,
     /// Bytes that they take.
     held: usize,
@@ -336,7 +336,7 @@ impl<'a> Conversation<'a> {
         let asked_as = id.clone();
         let (pieces, outside) = (self.pieces.0.clone(), self.thread.clone());
         let (cx, patience) = (self.cx, self.threads.options.patience());
-        // What a listener asks for is not what whoever is outside granted: the agent asks them first.
+        // The outside caller granted tools to its own requests only: for a listener's request the agent asks the caller first.
         let grant: &[String] = match is_from_outside(&delivery) {
             true => &self.asked.grant,
             false => &[],
@@ -467,7 +467,7 @@ async fn listener(
     Ok(Outcome::Unreadable(Vec::new()))
 }
 
-/// Asks the flow's agent. What a tool of its run asks first goes to whoever is outside, on the thread that they know.
+/// Asks the flow's agent. If the agent asks before it uses a tool, the outside caller gets that question on the thread that it knows.
 async fn agent(
     listening: &Listening<'_>,
     (id, outside): (String, &str),
