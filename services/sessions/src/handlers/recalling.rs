@@ -1,5 +1,7 @@
 //! What is remembered of users across sessions: found in what they say, sent to the agent, listed and forgotten.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use tg_clients::flow_records::ReadyFlows;
 use tg_clients::operations::{Chunks, Handle, Refused};
@@ -17,8 +19,9 @@ use crate::engine::memory::{FIND, KEPT, TOLD, facts, told};
 use crate::engine::transcript::Said;
 use crate::engine::{cursor, request};
 use crate::error::SessionsError;
-use crate::store::{FactStore, MemoryRow, SessionStore, Span, SqliteSessions};
+use crate::store::{FactStore, MemoryRow, SessionStore, SqliteSessions, Unsearched};
 use crate::trail::ModelCall;
+use crate::turns::Turns;
 
 /// What is known of a user, as the agent is told it.
 pub(super) async fn recalled(
@@ -32,43 +35,87 @@ pub(super) async fn recalled(
     Ok(told(newest).into_iter().collect())
 }
 
-/// A turn whose message is looked through.
+/// Messages of a session that are searched after a turn: its own, and those whose search a killed process left, or failed.
+const AT_ONCE: usize = 8;
+/// Searches of a message that fail before it is given up.
+const ATTEMPTS: i64 = 3;
+
+/// A session that had a turn.
 pub(super) struct Over<'a> {
     pub(super) agent: &'a Definition,
     pub(super) store: &'a LeasedStore<SqliteSessions>,
+    pub(super) turns: &'a Arc<Turns>,
     pub(super) flows: &'a ReadyFlows,
     pub(super) usual_flow: &'a str,
     pub(super) session: &'a str,
-    pub(super) turn: i64,
 }
 
-/// Looks for what the user said of himself or herself. The turn is over; a failure is only logged. Returns the calls of the model.
-pub(super) async fn remember(cx: &Cx, over: Over<'_>) -> Vec<ModelCall> {
+/// Looks for what the user said of himself or herself in the messages that nobody searched yet. The turn is over; a failure is
+/// only logged. Returns the calls of the model.
+pub(super) async fn remember(cx: &Cx, over: &Over<'_>) -> Vec<ModelCall> {
     let mut made = Vec::new();
-    if let Err(error) = found(cx, over, &mut made).await {
+    if let Err(error) = searched(cx, over, &mut made).await {
         warn_of!(cx, ?error, "what a user said is not remembered");
     }
     made
 }
 
-async fn found(cx: &Cx, over: Over<'_>, made: &mut Vec<ModelCall>) -> Result<(), SessionsError> {
-    let (session, turn) = (over.session, over.turn);
+async fn searched(
+    cx: &Cx,
+    over: &Over<'_>,
+    made: &mut Vec<ModelCall>,
+) -> Result<(), SessionsError> {
     let key = cx.workspace_key();
+    // One search after another, so that no message is searched twice.
+    let lane = format!("memory {}", over.session);
+    let _alone = over.turns.after(key.clone(), &lane).await;
     let store = over.store.get().await?;
-    let known = store.session(key.as_str(), session).await?;
-    let said = store.messages(key.as_str(), session, Span::one(turn));
-    let (Some(known), Some(said)) = (known, said.await?.items.pop()) else {
-        return Ok(());
-    };
+    let left = store.unsearched(key.as_str(), over.session, AT_ONCE);
+    let left = left.await?;
     drop(store);
-    if known.owner.user.is_empty() {
-        return Ok(());
+    for one in left {
+        let found = found(cx, over, &one, made).await;
+        let message = (one.session.as_str(), one.seq);
+        match found {
+            Ok(facts) => {
+                let store = over.store.get().await?;
+                let kept = store.remember(key.as_str(), message, facts, KEPT);
+                kept.await?;
+            }
+            // The process ends: the next one searches it.
+            Err(error) if cx.cancel.is_cancelled() => return Err(error),
+            Err(error) => {
+                let store = over.store.get().await?;
+                let noted = store.search_failed(key.as_str(), message, ATTEMPTS);
+                noted.await?;
+                warn_of!(cx, ?error, "what a user said is not remembered yet");
+            }
+        }
     }
+    Ok(())
+}
+
+/// The facts of a message.
+async fn found(
+    cx: &Cx,
+    over: &Over<'_>,
+    said: &Unsearched,
+    made: &mut Vec<ModelCall>,
+) -> Result<Vec<MemoryRow>, SessionsError> {
+    let store = over.store.get().await?;
+    let known = store.session(cx.workspace_key().as_str(), &said.session);
+    let known = known.await?;
+    drop(store);
+    let Some(known) = known else {
+        return Ok(Vec::new());
+    };
     let flow = flow_of(over.flows, cx, over.agent, over.usual_flow)?;
-    let mut model = Model::new(cx, &flow, None, "memory")?;
+    // Questions about several messages differ, and so does one that is asked again after a failure.
+    let mut asks = cx.clone();
+    Arc::make_mut(&mut asks.headers).id = Some(format!("{}/{}", said.id, said.failed));
+    let mut model = Model::new(&asks, &flow, None, "memory")?;
     let text = model.chat(FIND.to_owned(), &said.content).await;
     made.append(&mut model.spent.made);
-    let text = text?;
     let row = |(subject, predicate, object)| MemoryRow {
         id: Uuid::new_v4().to_string(),
         user: known.owner.user.clone(),
@@ -76,16 +123,11 @@ async fn found(cx: &Cx, over: Over<'_>, made: &mut Vec<ModelCall>) -> Result<(),
         predicate,
         object,
         agent: known.owner.agent.clone(),
-        session: session.to_owned(),
+        session: said.session.clone(),
         message: said.id.clone(),
         at: clock::millis(),
     };
-    let rows: Vec<MemoryRow> = facts(&text).into_iter().map(row).collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let store = over.store.get().await?;
-    Ok(store.remember(key.as_str(), rows, KEPT).await?)
+    Ok(facts(&text?).into_iter().map(row).collect())
 }
 
 #[async_trait]

@@ -134,22 +134,19 @@ impl Work {
             let mut made = Vec::new();
             let done = self.done(&own, left, &mut made).await;
             self.note(&own, &done, &made, started).await;
-            let heard = done
-                .as_ref()
-                .ok()
-                .map(|(session, message, _)| (session.clone(), message.seq));
+            let heard = done.as_ref().ok().map(|(session, ..)| session.clone());
             // The caller may have gone: what was answered is kept all the same.
             let _ = tell.send(done);
-            if let Some((session, turn)) = heard.filter(|_| self.agent.memory) {
+            if let Some(session) = heard.filter(|_| self.agent.memory) {
                 let over = recalling::Over {
                     agent: &self.agent,
                     store: &self.store,
+                    turns: &self.turns,
                     flows: &self.flows,
                     usual_flow: self.usual_flow(),
                     session: &session,
-                    turn,
                 };
-                let made = recalling::remember(&own, over).await;
+                let made = recalling::remember(&own, &over).await;
                 self.trail.calls(&own, &self.who, &made).await;
             }
         });
@@ -556,6 +553,7 @@ impl Work {
             // The text stands in the message.
             result: serde_json::to_string(&told).unwrap_or_default(),
             loop_window: window,
+            to_search: self.agent.memory,
             at: clock::millis(),
         };
         let store = self.store.get().await?;

@@ -109,6 +109,21 @@ pub struct MemoryRow {
     pub at: i64,
 }
 
+/// A message of a user that is still to be searched for facts about the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsearched {
+    /// The session in which it was said.
+    pub session: String,
+    /// Its number there.
+    pub seq: i64,
+    /// Its id.
+    pub id: String,
+    /// The text.
+    pub content: String,
+    /// Searches of it that failed.
+    pub failed: i64,
+}
+
 /// Shortened sessions. Each method is one transaction.
 #[async_trait]
 pub trait LineageStore: Send + Sync + 'static {
@@ -268,13 +283,37 @@ pub trait SettingStore: Send + Sync + 'static {
 /// What users said of themselves.
 #[async_trait]
 pub trait FactStore: Send + Sync + 'static {
-    /// Remembers facts. Of a fact that is known nothing changes, and of a user no more than so many are kept: the oldest go.
+    /// Messages of a session, and of the one that it continues, that are still to be searched: at most `most`, the oldest first.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn unsearched(
+        &self,
+        workspace: &str,
+        session: &str,
+        most: usize,
+    ) -> Result<Vec<Unsearched>, StorageError>;
+
+    /// The search of a message of a session failed: it is to be searched again, unless it failed so often.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn search_failed(
+        &self,
+        workspace: &str,
+        message: (&str, i64),
+        most: i64,
+    ) -> Result<(), StorageError>;
+
+    /// Remembers the facts that were found in a message of a session, which needs no other search then. Of a fact that is known
+    /// nothing changes, and of a user no more than so many are kept: the oldest go.
     ///
     /// # Errors
     /// The store failed; nothing was added.
     async fn remember(
         &self,
         workspace: &str,
+        message: (&str, i64),
         facts: Vec<MemoryRow>,
         most: usize,
     ) -> Result<(), StorageError>;

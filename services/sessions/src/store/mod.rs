@@ -17,6 +17,7 @@ use tg_storage::StorageError;
 
 pub use lineage::{
     FactStore, LineageStore, MemoryRow, SettingStore, Shortening, SummaryKind, SummaryRow,
+    Unsearched,
 };
 pub use record::{
     Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Page, Role,

@@ -272,6 +272,8 @@ pub struct Answer {
     pub result: String,
     /// The last calls of tools, as the agent said: JSON in text.
     pub loop_window: String,
+    /// Whether what the user said is still to be searched for facts about the user.
+    pub to_search: bool,
     /// When, in milliseconds.
     pub at: i64,
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 
+use tg_schemas::msg::ChatCompletionRequest;
 use tg_schemas::operations::{ForgetMemory, ListMemories, Memory, OneMemory, WhichMemories};
+use tg_schemas::{Error, ErrorCode};
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
@@ -105,7 +107,42 @@ async fn pages_of_what_is_remembered_are_oldest_first(place: Place) {
     );
 }
 
+/// A search that failed, or that a killed process left, is made after the next turn, and facts are found once.
+async fn what_nobody_found_yet_is_found_after_the_next_turn(place: Place) {
+    let world = remembering(&place).await;
+    let facts = |asked: &ChatCompletionRequest| {
+        let text = &asked.messages[1].content;
+        let town = text.strip_prefix("I live in ");
+        Ok(town.map_or_else(
+            || "NONE".to_owned(),
+            |town| format!("Bob | lives in | {town}"),
+        ))
+    };
+    world.sums_up(|_| Err(Error::new(ErrorCode::Provider, "away")));
+    let session = world.session("rex", "bob").await;
+    world.send(&session, "I live in Kassel").await.unwrap();
+    let asked = async || world.model.asked.lock().len() == 1;
+    world.flow.until(asked).await;
+    // The next process finds it, and asks about each message once.
+    let world = world.again(&place).await;
+    world.sums_up(facts);
+    world.send(&session, "I live in Jena").await.unwrap();
+    let known = async || memories(&world, "bob").await.len() == 2;
+    world.flow.until(known).await;
+    let all = memories(&world, "bob").await;
+    let towns: Vec<_> = all.iter().map(|one| one.object.as_str()).collect();
+    assert_eq!(towns, ["Kassel", "Jena"]);
+    let messages = said(&world, &session).await;
+    let sources = [&messages[0].id, &messages[2].id];
+    assert_eq!([&all[0].message_id, &all[1].message_id], sources);
+    world.send(&session, "where?").await.unwrap();
+    let asked = async || world.model.asked.lock().len() == 3;
+    world.flow.until(asked).await;
+    assert_eq!(memories(&world, "bob").await.len(), 2);
+}
+
 on_both_buses!(
     pages_of_what_is_remembered_are_oldest_first,
     what_a_user_says_is_known_in_later_sessions_until_it_is_forgotten,
+    what_nobody_found_yet_is_found_after_the_next_turn,
 );

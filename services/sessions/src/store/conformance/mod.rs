@@ -66,6 +66,7 @@ fn answer(id: &str, text: &str) -> Answer {
         },
         result: format!("{{\"of\":\"{id}\"}}"),
         loop_window: "[1]".to_owned(),
+        to_search: false,
         at: 1_000,
     }
 }

@@ -7,8 +7,8 @@ use super::shortened::shortening;
 use super::{agent, answer, asked, new, span, sqlite};
 use crate::engine::service_kind::ServiceKind;
 use crate::store::{
-    AgentStore, FactStore, LineageStore, LlmServiceRow, LlmServiceStore, MemoryRow, SessionStore,
-    SettingStore, SqliteSessions,
+    AgentStore, Answer, FactStore, LineageStore, LlmServiceRow, LlmServiceStore, MemoryRow,
+    SessionStore, SettingStore, SqliteSessions,
 };
 
 /// One of each that a workspace may keep; of messages, two.
@@ -16,7 +16,11 @@ async fn filled(store: &SqliteSessions, at: &str) {
     store.create(at, new("1", "ann", 10)).await.unwrap();
     let begun = store.begin(at, "1", asked("q", "text")).await.unwrap();
     let turn = begun.unwrap().turn;
-    let finished = store.finish(at, "1", turn, answer("a", "re text")).await;
+    let answer = Answer {
+        to_search: true,
+        ..answer("a", "re text")
+    };
+    let finished = store.finish(at, "1", turn, answer).await;
     assert!(finished.unwrap().is_some());
     let next = store.shorten(at, shortening("1", "2", 3)).await.unwrap();
     assert!(next.is_some());
@@ -44,11 +48,11 @@ async fn filled(store: &SqliteSessions, at: &str) {
         message: "m".to_owned(),
         at: 5,
     };
-    store.remember(at, vec![fact], 10).await.unwrap();
+    store.remember(at, ("1", 9), vec![fact], 10).await.unwrap();
 }
 
 /// How much there is of each kind.
-async fn counted(store: &SqliteSessions, at: &str) -> [usize; 7] {
+async fn counted(store: &SqliteSessions, at: &str) -> [usize; 8] {
     let messages = store.messages(at, "1", span(0, false, 10)).await.unwrap();
     let services = store
         .services(ServiceKind::Llm, at, None, 10, 1 << 10)
@@ -62,6 +66,7 @@ async fn counted(store: &SqliteSessions, at: &str) -> [usize; 7] {
         services.items.len(),
         store.settings(at).await.unwrap().len(),
         store.memories(at, "ann", 0, 10).await.unwrap().len(),
+        store.unsearched(at, "2", 10).await.unwrap().len(),
     ]
 }
 
@@ -78,12 +83,15 @@ async fn line_082_a_deleted_workspace_leaves_nothing_behind() {
     let keys = ["w", "x"].map(|name| WorkspaceKey::new(name, 0));
     for key in &keys {
         filled(&store, key.as_str()).await;
-        assert_eq!(counted(&store, key.as_str()).await, [1, 2, 1, 1, 1, 1, 1]);
+        assert_eq!(
+            counted(&store, key.as_str()).await,
+            [1, 2, 1, 1, 1, 1, 1, 1]
+        );
     }
     store.purge(&keys[0], &gone).await.unwrap();
-    assert_eq!(counted(&store, keys[0].as_str()).await, [0; 7]);
+    assert_eq!(counted(&store, keys[0].as_str()).await, [0; 8]);
     assert_eq!(
         counted(&store, keys[1].as_str()).await,
-        [1, 2, 1, 1, 1, 1, 1]
+        [1, 2, 1, 1, 1, 1, 1, 1]
     );
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tg_schemas::operations::CompactStrategy;
 
-use super::{new, span, sqlite, texts, turn};
+use super::{answer, asked, new, span, sqlite, texts, turn};
 use crate::store::{
-    FactStore, LineageStore, MemoryRow, Message, SessionStore, SettingStore, Shortening,
+    Answer, FactStore, LineageStore, MemoryRow, Message, SessionStore, SettingStore, Shortening,
     SummaryKind, SummaryRow,
 };
 
@@ -256,11 +256,12 @@ async fn settings_and_facts_stay_with_their_workspace_and_user(
         fact("2", "ann", "x"),
         fact("3", "ann", "y"),
     ];
-    store.remember("w", facts, 2).await.unwrap();
-    store
-        .remember("w", vec![fact("4", "bob", "x")], 2)
-        .await
-        .unwrap();
+    let remember = async |facts| {
+        let kept = store.remember("w", ("1", 1), facts, 2);
+        kept.await.unwrap();
+    };
+    remember(facts).await;
+    remember(vec![fact("4", "bob", "x")]).await;
     let ids = async |user: &str, after| {
         let all = store.memories("w", user, after, 10).await.unwrap();
         all.into_iter()
@@ -273,10 +274,7 @@ async fn settings_and_facts_stay_with_their_workspace_and_user(
         ["1", "3"]
     );
     assert_eq!(ids("ann", anns[0].1).await, [anns[1].clone()]);
-    store
-        .remember("w", vec![fact("5", "ann", "z")], 2)
-        .await
-        .unwrap();
+    remember(vec![fact("5", "ann", "z")]).await;
     assert_eq!(ids("ann", i64::MIN).await.len(), 2);
     assert!(!store.forget("w", "bob", "5", "f1").await.unwrap());
     assert!(store.forget("w", "ann", "5", "f2").await.unwrap());
@@ -291,7 +289,57 @@ async fn settings_and_facts_stay_with_their_workspace_and_user(
     );
 }
 
+async fn a_message_is_to_be_searched_until_it_was(
+    store: impl SessionStore + LineageStore + FactStore,
+) {
+    let left = async |session: &str| {
+        let left = store.unsearched("w", session, 10).await.unwrap();
+        left.into_iter()
+            .map(|one| (one.session, one.seq, one.content, one.failed))
+            .collect::<Vec<_>>()
+    };
+    let one = |seq, text: &str, failed| ("1".to_owned(), seq, text.to_owned(), failed);
+    // Of nobody's message facts are not kept.
+    for (id, user) in [("1", "ann"), ("3", "")] {
+        store.create("w", new(id, user, 10)).await.unwrap();
+        for text in ["one", "two"] {
+            let request = format!("{id}-{text}");
+            let began = store.begin("w", id, asked(&request, text)).await;
+            let answer = Answer {
+                to_search: true,
+                ..answer(&format!("a-{request}"), "re")
+            };
+            let turn = began.unwrap().unwrap().turn;
+            for _ in 0..2 {
+                let done = store.finish("w", id, turn, answer.clone()).await;
+                assert!(done.unwrap().is_some());
+            }
+        }
+    }
+    assert!(left("3").await.is_empty() && left("9").await.is_empty());
+    assert_eq!(left("1").await, [one(1, "one", 0), one(3, "two", 0)]);
+    let few = store.unsearched("w", "1", 1).await.unwrap();
+    assert_eq!((few.len(), few[0].id.as_str()), (1, "u-1-one"));
+    // A message that fails each time is given up, and holds up no other.
+    for failed in 1..3 {
+        let noted = store.search_failed("w", ("1", 1), 3).await;
+        noted.unwrap();
+        assert_eq!(left("1").await[0], one(1, "one", failed));
+    }
+    store.search_failed("w", ("1", 1), 3).await.unwrap();
+    assert_eq!(left("1").await, [one(3, "two", 0)]);
+    // The session that continues it goes on with them.
+    let next = store.shorten("w", shortening("1", "2", 4)).await;
+    assert!(next.unwrap().is_some());
+    assert_eq!(left("2").await, [one(3, "two", 0)]);
+    // Also where nothing was found.
+    let kept = store.remember("w", ("1", 3), Vec::new(), 10);
+    kept.await.unwrap();
+    assert!(left("2").await.is_empty());
+}
+
 conformance!(in_sqlite, sqlite;
+    a_message_is_to_be_searched_until_it_was,
     line_021_a_shortened_session_goes_on_in_another_and_can_be_restored,
     line_084_a_summary_in_place_leaves_its_session_as_it_is,
     summaries_in_place_are_listed_and_the_newest_one_is_taken_back,

@@ -185,6 +185,14 @@ UPDATE session SET said_bytes =
   (SELECT coalesce(sum(length(CAST(coalesce(m.content, part.content, '') AS BLOB))), 0)
    FROM message m LEFT JOIN part ON part.hash = m.part WHERE m.session = session.number AND m.compacted IS NULL);
 ",
+    "
+CREATE TABLE unsearched (
+  session INTEGER NOT NULL REFERENCES session (number) ON DELETE CASCADE,
+  seq INTEGER NOT NULL,
+  failed INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (session, seq)
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// One file that is open.

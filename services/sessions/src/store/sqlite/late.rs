@@ -53,6 +53,7 @@ async fn turn(store: &SqliteSessions, at: usize) {
         usage: Usage::default(),
         result: "{}".to_owned(),
         loop_window: "[1]".to_owned(),
+        to_search: false,
         at: 1_000,
     };
     let finished = store.finish("w", "1", begun.turn, answer).await.unwrap();

@@ -280,6 +280,13 @@ pub(super) fn finish(
     ])?;
     let texts = (answer.content.as_str(), answer.result.as_str());
     count(tx, &place, texts, Some(answer.loop_window.as_str()))?;
+    if answer.to_search {
+        // The message of the user has the number of the turn. Only facts about a user who has a name are kept.
+        tx.prepare_cached(
+            "INSERT INTO unsearched (session, seq) SELECT number, ?2 FROM session WHERE number = ?1 AND user <> ''",
+        )?
+        .execute([place.session, turn])?;
+    }
     Ok(Some(Finished {
         message: Message {
             seq: place.seq,

@@ -8,7 +8,7 @@ use tg_storage::StorageError;
 use super::{SqliteSessions, message, room, session, setting, summary};
 use crate::store::{
     Began, FactStore, LineageStore, MemoryRow, Message, NewSession, Session, SettingStore,
-    Shortening, SummaryRow,
+    Shortening, SummaryRow, Unsearched,
 };
 
 #[async_trait]
@@ -199,14 +199,44 @@ impl SettingStore for SqliteSessions {
 
 #[async_trait]
 impl FactStore for SqliteSessions {
+    async fn unsearched(
+        &self,
+        workspace: &str,
+        session: &str,
+        most: usize,
+    ) -> Result<Vec<Unsearched>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        let session = session.to_owned();
+        file.read(move |conn| setting::unsearched(conn, &session, most))
+            .await
+    }
+
+    async fn search_failed(
+        &self,
+        workspace: &str,
+        (session, seq): (&str, i64),
+        most: i64,
+    ) -> Result<(), StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(());
+        };
+        let session = session.to_owned();
+        file.write(move |tx| setting::search_failed(tx, (&session, seq), most))
+            .await
+    }
+
     async fn remember(
         &self,
         workspace: &str,
+        (session, seq): (&str, i64),
         facts: Vec<MemoryRow>,
         most: usize,
     ) -> Result<(), StorageError> {
         let file = self.files.create(workspace).await?;
-        file.write(move |tx| setting::remember(tx, &facts, most))
+        let session = session.to_owned();
+        file.write(move |tx| setting::remember(tx, (&session, seq), &facts, most))
             .await
     }
 

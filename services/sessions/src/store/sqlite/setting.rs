@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tg_storage::rusqlite::{Connection, Row, Transaction, params};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
 use super::room;
-use crate::store::MemoryRow;
+use crate::store::{MemoryRow, Unsearched};
 
 pub(super) fn all(conn: &Connection) -> Result<BTreeMap<String, String>, StorageError> {
     let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -49,11 +49,64 @@ fn fact(row: &Row<'_>) -> tg_storage::rusqlite::Result<MemoryRow> {
     })
 }
 
+/// Few messages are to be searched at any time, so that table is the one that is read through.
+pub(super) fn unsearched(
+    conn: &Connection,
+    session: &str,
+    most: usize,
+) -> Result<Vec<Unsearched>, StorageError> {
+    let sql = "SELECT s.id, m.seq, m.id, coalesce(m.content, part.content, ''), u.failed
+               FROM unsearched u CROSS JOIN session s ON s.number = u.session
+                 JOIN message m ON m.session = u.session AND m.seq = u.seq
+                 LEFT JOIN part ON part.hash = m.part
+               WHERE s.id = ?1 OR s.successor = ?1 ORDER BY m.at LIMIT ?2";
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let read = |row: &Row<'_>| {
+        Ok(Unsearched {
+            session: row.get(0)?,
+            seq: row.get(1)?,
+            id: row.get(2)?,
+            content: row.get(3)?,
+            failed: row.get(4)?,
+        })
+    };
+    query_rows(conn, sql, params![session, most], read)
+}
+
+/// The message is not searched again.
+fn searched(tx: &Transaction<'_>, (session, seq): (&str, i64)) -> Result<(), StorageError> {
+    tx.prepare_cached(
+        "DELETE FROM unsearched WHERE session = (SELECT number FROM session WHERE id = ?1) AND seq = ?2",
+    )?
+    .execute(params![session, seq])?;
+    Ok(())
+}
+
+pub(super) fn search_failed(
+    tx: &Transaction<'_>,
+    (session, seq): (&str, i64),
+    most: i64,
+) -> Result<(), StorageError> {
+    let failed: Option<i64> = tx
+        .prepare_cached(
+            "UPDATE unsearched SET failed = failed + 1
+             WHERE session = (SELECT number FROM session WHERE id = ?1) AND seq = ?2 RETURNING failed",
+        )?
+        .query_row(params![session, seq], |row| row.get(0))
+        .optional()?;
+    match failed.is_some_and(|failed| failed >= most) {
+        true => searched(tx, (session, seq)),
+        false => Ok(()),
+    }
+}
+
 pub(super) fn remember(
     tx: &Transaction<'_>,
+    message: (&str, i64),
     facts: &[MemoryRow],
     most: usize,
 ) -> Result<(), StorageError> {
+    searched(tx, message)?;
     for one in facts {
         tx.prepare_cached(
             "INSERT INTO memory (id, user, subject, predicate, object, agent, session, message, at)
