@@ -2,6 +2,7 @@
 //! contract).
 
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -81,6 +82,29 @@ async fn line_132_an_archived_session_goes_on_in_its_successor() {
     let sent = sent.iter().filter(|one| one["operation"] == "send-message");
     let sessions: Vec<_> = sent.map(|one| one["session_id"].clone()).collect();
     assert_eq!(sessions, ["s1", "s3"]);
+}
+
+#[tokio::test]
+async fn words_behind_a_slash_are_for_the_program() {
+    let made = AtomicUsize::new(0);
+    let fake = Fake::rest(move |_, body| {
+        let result = match body["operation"].as_str() {
+            Some("create-session") => {
+                let number = made.fetch_add(1, Ordering::Relaxed) + 1;
+                json!({"id": format!("s{number}")})
+            }
+            _ => json!({"content": body["message"], "session_id": body["session_id"]}),
+        };
+        (200, json!({"result": result}))
+    })
+    .await;
+    let lines = "/session\none\n/new\n/odd\ntwo\n/help\nthree\n/quit\nfour\n";
+    let (code, printed) = talk(&fake.url, lines).await;
+    assert_eq!((code, printed.as_str()), (Some(0), "one\ntwo\nthree\n"));
+    let sent: Vec<Value> = asked(&fake);
+    let sent = sent.iter().filter(|one| one["operation"] == "send-message");
+    let sessions: Vec<_> = sent.map(|one| one["session_id"].clone()).collect();
+    assert_eq!(sessions, ["s1", "s2", "s2"]);
 }
 
 #[tokio::test]

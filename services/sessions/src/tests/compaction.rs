@@ -84,7 +84,9 @@ async fn line_022_a_result_stays_with_its_call(place: Place) {
     let world = World::start(&place).await;
     let session = filled(&world, 2, 2).await;
     world.plays(|_| with_tools(1));
-    world.send(&session, "look").await.unwrap();
+    let turn = world.send(&session, "look").await.unwrap();
+    // 42: the calls are counted.
+    assert_eq!(turn.tool_calls, 1);
     // user, call, result, answer: the last two would part the result from its call.
     let done = world.call::<CompactSession>(&one(&session)).await.unwrap();
     assert_eq!((done.compacted_count, done.kept_count), (5, 3));

@@ -12,10 +12,14 @@ use tg_testkit::place::Place;
 use super::world::World;
 use crate::engine::workspace_agent::TOOLS;
 
-/// With a flow that finds passages, four collections of which one is bad, and an agent that reads one.
+/// With a flow that finds passages, four collections of which one is bad, and two agents that read one each: `nell` the bad one.
 async fn reading(place: &Place, retrieves: bool) -> World {
-    let text = "name: ned\nmodel: m1\nrag_index: docs\nrag_top_k: 3\n";
-    let more = |dir: &std::path::Path| fs::write(dir.join("agents/d.yaml"), text).unwrap();
+    let more = |dir: &std::path::Path| {
+        for (name, of) in [("ned", "docs"), ("nell", "bad")] {
+            let text = format!("name: {name}\nmodel: m1\nrag_index: {of}\nrag_top_k: 3\n");
+            fs::write(dir.join(format!("agents/{name}.yaml")), text).unwrap();
+        }
+    };
     World::start_as(place, more, retrieves).await
 }
 
@@ -33,10 +37,14 @@ async fn line_041_an_agent_is_given_the_passages_that_it_asks_for(place: Place) 
 }
 
 async fn line_041_an_agent_answers_without_passages_where_none_can_be_found(place: Place) {
-    let world = reading(&place, false).await;
-    let answer = world.chat("ned", "what?").await.unwrap();
-    assert_eq!(answer.content, "re what?");
-    assert_eq!(world.asked().pop().unwrap().framing, "");
+    // Nothing finds any, or what finds them fails.
+    for (agent, retrieves) in [("ned", false), ("nell", true)] {
+        let world = reading(&place.another().await, retrieves).await;
+        let answer = world.chat(agent, "what?").await.unwrap();
+        assert_eq!(answer.content, "re what?", "{agent}");
+        assert_eq!(world.asked().pop().unwrap().framing, "", "{agent}");
+        assert_eq!(world.chunks.asked.lock().is_empty(), !retrieves);
+    }
 }
 
 /// A turn of a conversation with these collections.

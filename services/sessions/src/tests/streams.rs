@@ -207,6 +207,8 @@ async fn line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer(pla
     });
     let told = streamed(&world, &to, "ho").await;
     assert_eq!(names(&told), ["user-message", "token", "error"]);
+    let last = Value::Object(told[2].1.clone()).to_string();
+    assert!(!last.contains("10.0.0.1"), "{last}");
     let kept = messages(&world, &to).await;
     assert_eq!(kept.len(), 4);
     assert_eq!(kept[2].content.as_deref(), Some("ho"));
@@ -379,6 +381,29 @@ async fn an_interrupting_turn_takes_the_place_of_the_other_one(place: Place) {
     assert_eq!(roles, ["user", "user", "assistant"]);
 }
 
+async fn a_refusing_turn_leaves_the_other_one_as_it_is(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.plays(|_| Play::of(vec![part("answer", "one "), answer("two")]).holding());
+    let slow = world.send(&session, "slow");
+    let next = async {
+        world.flow.until(async || world.asked().len() == 1).await;
+        let next = SentMessage {
+            when_busy: WhenBusy::Refuse,
+            ..sent(&session, "now")
+        };
+        let refused = world.call::<SendMessage>(&next).await;
+        let kept = said(&world, &session).await.len();
+        world.agent.resume.notify_one();
+        (refused, kept)
+    };
+    let (slow, (refused, kept)) = tokio::join!(slow, next);
+    assert_eq!((code(refused).as_str(), kept), ("session_busy", 1));
+    assert_eq!(slow.unwrap().content, "one two");
+    assert_eq!(world.asked().len(), 1);
+    assert_eq!(said(&world, &session).await.len(), 2);
+}
+
 async fn a_turn_is_cancelled_and_the_next_one_begins(place: Place) {
     a_turn_is_cancelled_by(&place, Some).await;
 }
@@ -451,4 +476,5 @@ on_both_buses!(
     line_093_a_run_that_went_in_circles_says_so,
     line_131_a_turn_of_a_session_is_streamed,
     an_interrupting_turn_takes_the_place_of_the_other_one,
+    a_refusing_turn_leaves_the_other_one_as_it_is,
 );

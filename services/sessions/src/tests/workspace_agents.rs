@@ -195,6 +195,16 @@ async fn line_052_a_change_leaves_the_rest(place: Place) {
     };
     let cleared = world.call::<UpdateAgent>(&clear).await.unwrap();
     assert_eq!((cleared.name.as_str(), cleared.description), ("q", None));
+    for (field, value) in [
+        ("agentId", json!(ID)),
+        ("createdAt", json!(cleared.created_at)),
+        ("odd", json!(1)),
+    ] {
+        let wrong = json!({"agent_id": ID, "name": "z", field: value});
+        let wrong = wrong.as_object().cloned().unwrap();
+        let refused = world.told("default", None, "update-agent", wrong).await;
+        assert_eq!(code(refused), "validation_error", "{field}");
+    }
     let kept = world.call::<GetAgent>(&one(ID)).await.unwrap();
     assert_eq!(kept.name, "q");
     world.call::<DeleteAgent>(&one(ID)).await.unwrap();
