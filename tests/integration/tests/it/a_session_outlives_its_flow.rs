@@ -178,10 +178,15 @@ async fn line_040(bus: Bus) -> Result<()> {
         ensure!(status.is_success(), "{path}: {status} {told}");
         Ok(told)
     };
-    let made = post(SESSIONS, json!({})).await?;
+    let made = post(SESSIONS, json!({"compact_keep_last_n": 0})).await?;
     let session = made["id"].as_str().context("an id")?;
     let path = format!("{SESSIONS}/{session}/messages");
     post(&path, json!({"message": "Was ist eine Geheimlaterne?"})).await?;
+    let compact = client()?.post(format!("{url}{SESSIONS}/{session}/compact"));
+    let compact = compact.bearer_auth(&key).header("SPASS-User-Id", "ann");
+    let status = compact.json(&json!({})).send().await?.status().as_u16();
+    // Whether the model at hand can sum up is another question.
+    ensure!(matches!(status, 200 | 502), "{status}");
     let chat = "a1/agents/concise-de/chat";
     post(chat, json!({"message": "Wo ist die Geheimlaterne?"})).await?;
     let service = json!({"name": "near", "provider": "openai", "modelName": "m9",
