@@ -111,8 +111,10 @@ async fn found(
     };
     let flow = flow_of(over.flows, cx, over.agent, over.usual_flow)?;
     // Questions about several messages differ, and so does one that is asked again after a failure.
+    let turn = cx.headers.id.as_deref().unwrap_or(&cx.id);
+    let id = format!("{turn}/{}/{}", said.id, said.failed);
     let mut asks = cx.clone();
-    Arc::make_mut(&mut asks.headers).id = Some(format!("{}/{}", said.id, said.failed));
+    Arc::make_mut(&mut asks.headers).id = Some(id);
     let mut model = Model::new(&asks, &flow, None, "memory")?;
     let text = model.chat(FIND.to_owned(), &said.content).await;
     made.append(&mut model.spent.made);

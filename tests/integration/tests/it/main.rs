@@ -172,4 +172,5 @@ mod what_a_run_costs;
 mod what_a_run_takes;
 mod what_is_loaded_by_hand_stays;
 mod what_is_released_is_whole;
+mod what_users_say_outlives_a_kill;
 mod workspaces_are_walls;
