@@ -298,7 +298,7 @@ async fn a_message_is_to_be_searched_until_it_was(
             .map(|one| (one.session, one.seq, one.content, one.failed))
             .collect::<Vec<_>>()
     };
-    let one = |seq, text: &str, failed| ("1".to_owned(), seq, text.to_owned(), failed);
+    let one = |seq: i64, text: &str, failed: i64| ("1".to_owned(), seq, text.to_owned(), failed);
     // Of nobody's message facts are not kept.
     for (id, user) in [("1", "ann"), ("3", "")] {
         store.create("w", new(id, user, 10)).await.unwrap();
