@@ -100,6 +100,7 @@ async fn turn(store: &SqliteSessions, session: &str, at: usize) -> Result<(), Fa
         usage: Usage::default(),
         result: "{}".to_owned(),
         loop_window: "[]".to_owned(),
+        to_search: false,
         at: 1_000,
     };
     let finished = store.finish(WORKSPACE, session, turn, answer).await?;
