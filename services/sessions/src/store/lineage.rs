@@ -306,7 +306,7 @@ pub trait FactStore: Send + Sync + 'static {
     ) -> Result<(), StorageError>;
 
     /// Remembers the facts that were found in a message of a session, which needs no other search then. Of a fact that is known
-    /// nothing changes, and of a user no more than so many are kept: the oldest go.
+    /// nothing changes, and of a user no more than so many are kept: the oldest go. A workspace of which nothing is there stays so.
     ///
     /// # Errors
     /// The store failed; nothing was added.

@@ -287,6 +287,11 @@ async fn settings_and_facts_stay_with_their_workspace_and_user(
             .unwrap()
             .is_empty()
     );
+    // Of a workspace that was purged meanwhile nothing is kept.
+    let kept = store.remember("z", ("1", 1), vec![fact("6", "ann", "x")], 2);
+    kept.await.unwrap();
+    let none = store.memories("z", "ann", i64::MIN, 10).await.unwrap();
+    assert!(none.is_empty());
 }
 
 async fn a_message_is_to_be_searched_until_it_was(

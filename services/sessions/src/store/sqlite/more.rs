@@ -234,7 +234,10 @@ impl FactStore for SqliteSessions {
         facts: Vec<MemoryRow>,
         most: usize,
     ) -> Result<(), StorageError> {
-        let file = self.files.create(workspace).await?;
+        // A workspace that was purged meanwhile gets no file again.
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(());
+        };
         let session = session.to_owned();
         file.write(move |tx| setting::remember(tx, (&session, seq), &facts, most))
             .await
