@@ -7,6 +7,7 @@ mod all;
 mod checks;
 mod compose;
 mod manifests;
+mod memory;
 mod monitoring;
 mod pod;
 mod policies;

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use tg_server::deployed::Deployed;
 
+use crate::memory::memory;
+
 /// Port of the gateway.
 pub const DOOR: u16 = 8888;
 /// Port on which each process reports.
@@ -21,27 +23,6 @@ pub const NAME: &str = "threadgraph";
 pub const BROKER_SECRET: &str = "threadgraph-broker";
 /// Secret with the variables of model providers, such as `OPENAI_API_KEY`; may be missing.
 pub const MODEL_SECRET: &str = "threadgraph-model";
-
-/// Memory of a container, in MiB: what it asks for, and what it may have.
-pub struct Memory(pub u64, pub u64);
-
-/// What a service needs; a store of its own machine may have more than its share of a common one.
-pub fn memory(service: &str) -> (Memory, Vec<(&'static str, u64)>) {
-    match service {
-        "graph" => (
-            Memory(512, 4096),
-            vec![
-                ("GRAPH__MEMORY_MB", 2560),
-                ("GRAPH__QUERIES_MEMORY_MB", 512),
-            ],
-        ),
-        "vectors" => (Memory(256, 2048), vec![("VECTORS__MEMORY_MB", 1024)]),
-        "ingest" => (Memory(256, 2048), vec![("INGEST__MEMORY_MB", 1024)]),
-        "gateway" | "agent" | "config" | "librarian" => (Memory(128, 1024), Vec::new()),
-        "up" => (Memory(512, 4096), Vec::new()),
-        _ => (Memory(128, 512), Vec::new()),
-    }
-}
 
 /// Name of what runs a service.
 pub fn name(service: &str) -> String {
@@ -131,8 +112,9 @@ pub fn spread(over: &str, unless: &str, service: &str) -> Value {
 }
 
 fn container(run: &Run<'_>) -> Value {
-    let (Memory(asks, most), shares) = memory(run.name);
-    let mut env: Vec<Value> = shares
+    let memory = memory(run.name);
+    let mut env: Vec<Value> = memory
+        .shares
         .iter()
         .map(|(name, mib)| json!({"name": format!("THREADGRAPH_{name}"), "value": mib.to_string()}))
         .collect();
@@ -171,8 +153,8 @@ fn container(run: &Run<'_>) -> Value {
         "livenessProbe": probe("/health/live", 10, 6),
         "readinessProbe": probe("/health/ready", 5, 2),
         "resources": {
-            "requests": {"cpu": "100m", "memory": format!("{asks}Mi")},
-            "limits": {"memory": format!("{most}Mi")},
+            "requests": {"cpu": "100m", "memory": format!("{}Mi", memory.request)},
+            "limits": {"memory": format!("{}Mi", memory.limit)},
         },
         "securityContext": {
             "allowPrivilegeEscalation": false,
