@@ -224,13 +224,12 @@ fn the_image_is_what_the_manifests_start() {
     }
 }
 
-/// What podman plays of the overlay `small` is its pod as it is, with its settings and its volume.
-#[test]
-fn the_pod_of_small_can_be_played() {
+/// What podman plays of an overlay.
+fn played(overlay: &str, arguments: &[&Path]) -> String {
     let root = folder().join("..");
     let made = Command::new("kubectl")
         .arg("kustomize")
-        .arg(folder().join("k8s/overlays/small"))
+        .arg(folder().join("k8s/overlays").join(overlay))
         .output()
         .expect("kubectl, as `make setup-test` brings it");
     assert!(made.status.success(), "{made:?}");
@@ -239,12 +238,30 @@ fn the_pod_of_small_can_be_played() {
     std::fs::write(&manifests, made.stdout).expect("a file");
     let ran = Command::new(root.join(".cache/kubernetes/bin/python"))
         .arg(root.join("tests/integration/clients/played_manifests.py"))
+        .args(arguments)
         .stdin(std::fs::File::open(&manifests).expect("the file"))
         .output()
         .expect("Python, as `make setup-test` brings it");
-    let played = String::from_utf8_lossy(&ran.stdout);
-    let version = env!("CARGO_PKG_VERSION");
     assert!(ran.status.success(), "{ran:?}");
+    let played = String::from_utf8_lossy(&ran.stdout).into_owned();
+    // It knows none of these.
+    for part in [
+        "StatefulSet",
+        "Probe",
+        "volumeClaimTemplates",
+        "podManagementPolicy",
+        "lifecycle",
+    ] {
+        assert!(!played.contains(part), "{part}: {played}");
+    }
+    played
+}
+
+/// What podman plays of the overlay `small` is its pod as it is, with its settings and its volume.
+#[test]
+fn the_pod_of_small_can_be_played() {
+    let played = played("small", &[]);
+    let version = env!("CARGO_PKG_VERSION");
     for part in [
         "kind: ConfigMap",
         "kind: PersistentVolumeClaim",
@@ -256,15 +273,36 @@ fn the_pod_of_small_can_be_played() {
     ] {
         assert!(played.contains(part), "{part}: {played}");
     }
-    // It knows none of these.
-    for part in [
-        "StatefulSet",
-        "Probe",
-        "volumeClaimTemplates",
-        "podManagementPolicy",
-        "lifecycle",
-    ] {
-        assert!(!played.contains(part), "{part}: {played}");
+}
+
+/// What podman plays of the overlay `standard` is one pod of each service, with a volume of its own for each that keeps something, and
+/// the broker's address by reference.
+#[test]
+fn the_pods_of_standard_can_be_played() {
+    let there = tempfile::tempdir().expect("a folder");
+    let file = there.path().join("secret.json");
+    let played = played("standard", &[Path::new("amqp://broker/"), file.as_path()]);
+    let secret = std::fs::read_to_string(&file).expect("the secret");
+    assert!(!played.contains("amqp://"), "{played}");
+    let count = |line: &str| played.lines().filter(|one| one.trim() == line).count();
+    assert_eq!(count("kind: Deployment"), DEPLOYED.len());
+    assert_eq!(count("replicas: 1"), DEPLOYED.len());
+    for port in 9101..9101 + DEPLOYED.len() {
+        assert_eq!(count(&format!("value: 127.0.0.1:{port}")), 1, "{played}");
+    }
+    for one in DEPLOYED {
+        let name = one.name;
+        assert_eq!(
+            count(&format!("claimName: data-{name}")),
+            usize::from(one.is_single())
+        );
+        // The volume, and where it is mounted.
+        assert_eq!(count(&format!("name: tmp-{name}")), 2, "{played}");
+        // "amqp://broker/", as a secret has it.
+        assert!(
+            secret.contains(&format!("\"{name}\": \"YW1xcDovL2Jyb2tlci8=\"")),
+            "{secret}"
+        );
     }
 }
 
