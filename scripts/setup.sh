@@ -207,4 +207,6 @@ need buildah buildah
 need podman podman
 need crun crun
 need catatonit catatonit
+# What unpacks a Debian with a newer RabbitMQ.
+need debootstrap debootstrap
 [ -x /usr/lib/podman/netavark ] || apt_install netavark

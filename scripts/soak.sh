@@ -12,6 +12,8 @@ say "Commit $(git rev-parse --short HEAD): static programs, of which a test make
 scripts/image.sh binaries || failed=1
 say "Tests that have the machine to themselves"
 scripts/suites.py soak || failed=1
+say "The conformance suite of the bus over RabbitMQ 4"
+scripts/rabbitmq-4.sh || failed=1
 # Tests that kill at random moments, meet outages, or compare contents after both.
 chaos=(
   a_killed_process_is_survived:: a_restore_is_killed_anywhere:: a_torn_blob_is_mended:: ingestion_is_exact:: outage_is_survived::

@@ -30,6 +30,8 @@ use crate::process::free_port;
 
 /// Where distributions keep the scripts themselves; the ones on `PATH` change the user first.
 const SCRIPTS: &[&str] = &["/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/usr/sbin"];
+/// The variable that names a folder with the scripts of another version; then no others are looked for.
+const SCRIPTS_OF: &str = "TG_RABBIT_SCRIPTS";
 const START: Duration = Duration::from_secs(90);
 const STOP: Duration = Duration::from_secs(60);
 const CONNECT_PAUSE: Duration = Duration::from_millis(30);
@@ -511,9 +513,15 @@ impl Drop for RabbitNode {
 }
 
 fn scripts() -> Option<PathBuf> {
-    SCRIPTS
-        .iter()
-        .map(PathBuf::from)
+    scripts_of(std::env::var_os(SCRIPTS_OF).map(PathBuf::from))
+}
+
+/// Where the scripts are: in the named folder or nowhere, else where distributions keep them.
+fn scripts_of(named: Option<PathBuf>) -> Option<PathBuf> {
+    named
+        .map(|named| vec![named])
+        .unwrap_or_else(|| SCRIPTS.iter().map(PathBuf::from).collect())
+        .into_iter()
         .find(|dir| dir.join("rabbitmq-server").exists() && dir.join("rabbitmqctl").exists())
 }
 
@@ -555,6 +563,17 @@ fn signal(which: &str, target: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scripts_of_another_version_are_never_those_of_the_machine() {
+        let there = TempDir::new().unwrap();
+        let named = || scripts_of(Some(there.path().to_owned()));
+        assert_eq!(named(), None);
+        for name in ["rabbitmq-server", "rabbitmqctl"] {
+            fs::write(there.path().join(name), "").unwrap();
+        }
+        assert_eq!(named().as_deref(), Some(there.path()));
+    }
 
     #[tokio::test]
     async fn a_node_starts_stops_and_comes_back_on_its_port() {
