@@ -1,8 +1,10 @@
 //! What must hold of the dashboard and the alert rules: they are about metrics that exist, the page about operation shows the rules as
 //! they are, and each rule fires when it should and only then.
 
+use std::path::Path;
 use std::process::Command;
 
+use serde_json::{Value, json};
 use tg_server::metrics::METRICS;
 
 use crate::all::folder;
@@ -105,18 +107,50 @@ fn alerts_are_rules_that_prometheus_takes() {
         ["check", "rules", "rules.yaml"],
         ["test", "rules", "tests.yaml"],
     ] {
-        let ran = Command::new(folder().join("../.cache/promtool/usr/bin/promtool"))
-            .args(what)
-            .current_dir(dir.path())
-            .output()
-            .expect("promtool, as `make setup-test` brings it");
-        let told = String::from_utf8_lossy(&ran.stdout);
-        assert!(
-            ran.status.success(),
-            "{told}{}",
-            String::from_utf8_lossy(&ran.stderr)
-        );
+        let (takes, said) = promtool(dir.path(), &what);
+        assert!(takes, "{said}");
     }
+}
+
+/// Prometheus takes each query of the dashboard, as it is in the file.
+#[test]
+fn panels_are_queries_that_prometheus_takes() {
+    let file = folder().join("monitoring/dashboard.json");
+    let text = std::fs::read(file).expect("the dashboard");
+    let dashboard: Value = serde_json::from_slice(&text).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels
+        .iter()
+        .filter_map(|panel| panel["targets"].as_array());
+    let queries: Vec<_> = targets.flatten().map(|target| &target["expr"]).collect();
+    assert!(queries.len() > 10, "{queries:?}");
+    let dir = tempfile::tempdir().expect("a folder");
+    let takes = |queries: &[&Value]| {
+        let rule = |query: &&Value| json!({"record": "panel:query", "expr": query, "labels": {"query": query}});
+        let rules: Vec<_> = queries.iter().map(rule).collect();
+        // JSON is YAML.
+        let groups = json!({"groups": [{"name": "panels", "rules": rules}]});
+        std::fs::write(dir.path().join("panels.yaml"), groups.to_string()).expect("a file");
+        promtool(dir.path(), &["check", "rules", "panels.yaml"])
+    };
+    let (all, said) = takes(&queries);
+    assert!(all, "{said}");
+    let (wrong, said) = takes(&[&json!("sum by (reason tg_dead_letters")]);
+    assert!(!wrong, "{said}");
+}
+
+/// Whether the tool of Prometheus is content, and what it printed.
+fn promtool(at: &Path, arguments: &[&str]) -> (bool, String) {
+    let ran = Command::new(folder().join("../.cache/promtool/usr/bin/promtool"))
+        .args(arguments)
+        .current_dir(at)
+        .output()
+        .expect("promtool, as `make setup-test` brings it");
+    let said = [ran.stdout, ran.stderr].concat();
+    (
+        ran.status.success(),
+        String::from_utf8_lossy(&said).into_owned(),
+    )
 }
 
 /// Series by the minute, and which rules fire.
