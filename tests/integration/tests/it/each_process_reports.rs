@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tokio::time::Instant;
 
 use crate::small_disk::SmallDisk;
@@ -136,6 +137,24 @@ async fn a_process_with_everything_is_not_ready_while_its_disk_is_full() -> Resu
     all.until(Some("the disk is full")).await?;
     disk.resize("256m").await?;
     all.until(None).await
+}
+
+/// A disk counts for the processes that need it: the owner of a store on a full one is not ready, and the others are.
+#[tokio::test]
+async fn the_owner_of_a_store_is_not_ready_while_its_disk_is_full() -> Result<()> {
+    let node = VirtualHost::new().await?;
+    let folder = tempfile::tempdir()?;
+    let config = Launch::serve(&["config"], &node.url()).data(&folder.path().join("config"));
+    let mut config = Reporting::start(config).await?;
+    let disk = SmallDisk::mount(&folder.path().join("disk"), "256m").await?;
+    let data = folder.path().join("disk/graph");
+    let mut owner = Reporting::start(Launch::serve(&["graph"], &node.url()).data(&data)).await?;
+    owner.until(None).await?;
+    disk.fill().await?;
+    owner.until(Some("the disk is full")).await?;
+    config.until(None).await?;
+    disk.resize("256m").await?;
+    owner.until(None).await
 }
 
 /// The model holds what the extractor asks about the first chunk, so the extractor takes none of the others.
