@@ -9,6 +9,8 @@ use crate::all::folder;
 
 /// The most that each service had resident, in MB; `all` is one process with every service.
 const MEASURED: &str = include_str!("../../../deploy/memory.txt");
+/// How the file begins that `scripts/measured-memory.py` writes.
+const BY_BENCH: &str = "# Written by scripts/measured-memory.py";
 /// Head of the table on the page about operation.
 const HEAD: &str =
     "| service | most resident (MB) | request (MiB) | limit (MiB) |\n|---|---|---|---|\n";
@@ -34,27 +36,39 @@ fn measured(service: &str) -> u64 {
     figure.parse().expect("a number of MB")
 }
 
+/// What a container asks for, in MiB: half as much again as the most that was resident. Figures that no bench wrote are of a build
+/// that does not ship and kept little: they lower no request below the one from before them.
+fn request(most: u64, before: u64, by_bench: bool) -> u64 {
+    let measured = (most * 3).div_ceil(2).next_multiple_of(16);
+    if by_bench {
+        measured
+    } else {
+        measured.max(before)
+    }
+}
+
 /// What a service needs. A store that has a container of its own may have more than its share of a common one. No limit is so low
 /// that the shares of its settings, or the configuration of a few workspaces, do not fit.
 pub fn memory(service: &str) -> Memory {
-    let (least, shares): (u64, &'static [(&'static str, u64)]) = match service {
+    let (before, least, shares): (u64, u64, &'static [(&'static str, u64)]) = match service {
         "graph" => (
+            512,
             4096,
             &[
                 ("GRAPH__MEMORY_MB", 2560),
                 ("GRAPH__QUERIES_MEMORY_MB", 512),
             ],
         ),
-        "vectors" => (2048, &[("VECTORS__MEMORY_MB", 1024)]),
-        "ingest" => (2048, &[("INGEST__MEMORY_MB", 1024)]),
-        "gateway" | "agent" | "config" | "librarian" => (1024, &[]),
-        "up" => (4096, &[]),
-        _ => (512, &[]),
+        "vectors" => (256, 2048, &[("VECTORS__MEMORY_MB", 1024)]),
+        "ingest" => (256, 2048, &[("INGEST__MEMORY_MB", 1024)]),
+        "gateway" | "agent" | "config" | "librarian" => (0, 1024, &[]),
+        "up" => (512, 4096, &[]),
+        _ => (0, 512, &[]),
     };
     let most = (measured(service) * 1_000_000).div_ceil(1 << 20);
     let with_shares = most + shares.iter().map(|(_, mib)| mib).sum::<u64>();
     Memory {
-        request: (most * 3).div_ceil(2).next_multiple_of(16),
+        request: request(most, before, MEASURED.starts_with(BY_BENCH)),
         limit: least.max(2 * most).max(with_shares).next_multiple_of(256),
         shares,
     }
@@ -99,6 +113,14 @@ fn each_service_was_measured() {
     assert_eq!(there, wanted);
 }
 
+/// Figures that no bench wrote raise a request, and lower none.
+#[test]
+fn only_a_bench_lowers_a_request() {
+    assert_eq!(request(80, 512, false), 512);
+    assert_eq!(request(400, 512, false), 608);
+    assert_eq!(request(80, 512, true), 128);
+}
+
 /// The script reads what the bench prints, takes the larger figure of two systems, and refuses a text without figures.
 #[test]
 fn the_figures_are_read_as_the_bench_prints_them() {
@@ -119,6 +141,7 @@ fn the_figures_are_read_as_the_bench_prints_them() {
     let line = "  most resident memory under load of each, MB: ";
     let whole = format!("{head}{line}all 180.2\n{line}all 99.0\n{line}gateway 30.1, iam 9.0\n");
     let printed = read(&whole).expect("figures");
+    assert!(printed.starts_with(BY_BENCH), "{printed}");
     let (comments, figures): (Vec<_>, Vec<_>) =
         printed.lines().partition(|line| line.starts_with('#'));
     assert!(comments.contains(&"# Commit abc, the build that ships"));
