@@ -74,7 +74,11 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
         let address = out.release();
         run.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
         let (run, own) = (Arc::new(run), cx.outliving());
-        let begun = begin_at_once(&self.0, &own, &run, address.clone());
+        // A run that goes on without its asker has its record first: nobody would ask again after a kill.
+        let begun = match cx.headers.detach {
+            true => None,
+            false => begin_at_once(&self.0, &own, &run, address.clone()),
+        };
         // The step goes first: its model is asked before this thread writes the record.
         tokio::task::yield_now().await;
         let published = own.record_shared(agent_manager::NEXT_STEP, &run).await;

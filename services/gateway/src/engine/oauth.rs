@@ -149,7 +149,7 @@ impl Asked {
     /// Reads what a client asks of the server of an origin.
     ///
     /// # Errors
-    /// Who is told why.
+    /// Whether the page shows why, or the client reads it.
     pub(crate) fn read(
         given: &Given,
         issuer: &str,

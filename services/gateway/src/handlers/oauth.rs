@@ -299,19 +299,19 @@ fn refusal_of(status: StatusCode, error: &str, description: &str) -> Response {
 
 /// The same of a request that could not be read.
 fn refused(fault: RequestError, error: &str) -> Response {
-    let is_told = matches!(
+    let has_own_status = matches!(
         fault,
         RequestError::TooLarge { .. } | RequestError::Slowed { .. }
     );
-    if is_told {
+    if has_own_status {
         return fault.into_response();
     }
-    let told = fault.error();
-    match told.code().is_transient() {
+    let reason = fault.error();
+    match reason.code().is_transient() {
         true => {
             let status = StatusCode::SERVICE_UNAVAILABLE;
-            refusal_of(status, "temporarily_unavailable", &told.message)
+            refusal_of(status, "temporarily_unavailable", &reason.message)
         }
-        false => refusal(error, &told.message),
+        false => refusal(error, &reason.message),
     }
 }

@@ -181,16 +181,16 @@ async fn a_client_signs_its_user_in(place: Place) {
     assert!(!text.contains("shut"), "{text}");
 
     let code = visitor.code().await;
-    let (status, told) = visitor.exchanges(&code, &[]).await;
-    assert_eq!((status, &told["token_type"]), (200, &json!("Bearer")));
-    assert!(told["expires_in"].as_i64() > Some(0), "{told}");
-    let token = told["access_token"].as_str().unwrap();
+    let (status, reply) = visitor.exchanges(&code, &[]).await;
+    assert_eq!((status, &reply["token_type"]), (200, &json!("Bearer")));
+    assert!(reply["expires_in"].as_i64() > Some(0), "{reply}");
+    let token = reply["access_token"].as_str().unwrap();
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let (status, tools) = world.post("/mcp", token, message).await;
     assert_eq!(status, 200, "{tools}");
     // It is good once.
-    let (status, told) = visitor.exchanges(&code, &[]).await;
-    assert_eq!((status, &told["error"]), (400, &json!("invalid_grant")));
+    let (status, reply) = visitor.exchanges(&code, &[]).await;
+    assert_eq!((status, &reply["error"]), (400, &json!("invalid_grant")));
 }
 
 async fn a_code_is_for_its_client_and_address_with_the_proof(place: Place) {
@@ -207,24 +207,24 @@ async fn a_code_is_for_its_client_and_address_with_the_proof(place: Place) {
         let code = visitor.code().await;
         // The second time with nothing wrong: the first one used it up.
         for fields in [&[wrong][..], &[]] {
-            let (status, told) = visitor.exchanges(&code, fields).await;
+            let (status, reply) = visitor.exchanges(&code, fields).await;
             let invalid = json!("invalid_grant");
-            assert_eq!((status, &told["error"]), (400, &invalid), "{wrong:?}");
+            assert_eq!((status, &reply["error"]), (400, &invalid), "{wrong:?}");
         }
     }
     let code = visitor.code().await;
     let grant = [("grant_type", "client_credentials")];
-    let (status, told) = visitor.exchanges(&code, &grant).await;
+    let (status, reply) = visitor.exchanges(&code, &grant).await;
     let error = json!("unsupported_grant_type");
-    assert_eq!((status, &told["error"]), (400, &error));
+    assert_eq!((status, &reply["error"]), (400, &error));
 }
 
 async fn nobody_is_sent_to_an_address_that_is_not_registered_or_named(place: Place) {
     let visitor = Visitor::start(&place, |_| {}).await;
     let far = "https://evil.example/cb";
-    let (status, told) = visitor.registers("Far", far).await;
+    let (status, reply) = visitor.registers("Far", far).await;
     let error = json!("invalid_redirect_uri");
-    assert_eq!((status, &told["error"]), (400, &error));
+    assert_eq!((status, &reply["error"]), (400, &error));
     // An id that a client makes up is judged as one that it registered.
     let made = json!({"n": "Far", "r": [far]}).to_string();
     let made = URL_SAFE_NO_PAD.encode(made);
@@ -261,9 +261,9 @@ async fn nobody_is_sent_to_an_address_that_is_not_registered_or_named(place: Pla
         "https://web.example/cb",
         "cursor://anysphere.cursor-mcp/oauth/callback",
     ] {
-        let (status, told) = visitor.registers("Named", back).await;
-        assert_eq!(status, 201, "{told}");
-        visitor.client = told["client_id"].as_str().unwrap().to_owned();
+        let (status, reply) = visitor.registers("Named", back).await;
+        assert_eq!(status, 201, "{reply}");
+        visitor.client = reply["client_id"].as_str().unwrap().to_owned();
         let page = visitor.page(&[("redirect_uri", back)]);
         let to = sent_to(&answered(visitor.sends(&page, &GOOD)).await);
         assert!(to.starts_with(&format!("{back}?code=")), "{to}");
@@ -298,25 +298,25 @@ async fn clients_register_with_more_or_less_than_is_read(place: Place) {
         "redirect_uris": ["https://vscode.dev/redirect", "http://127.0.0.1/", "http://127.0.0.1:33418/"],
         "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
         "token_endpoint_auth_method": "none", "application_type": "native"});
-    let (status, told) = visitor.world.post("/oauth/register", "", vscode).await;
-    assert_eq!(status, 201, "{told}");
+    let (status, reply) = visitor.world.post("/oauth/register", "", vscode).await;
+    assert_eq!(status, 201, "{reply}");
     let here = json!(["http://127.0.0.1/", "http://127.0.0.1:33418/"]);
-    assert_eq!(told["redirect_uris"], here);
-    assert_eq!(told["client_name"], json!("Visual Studio Code"));
+    assert_eq!(reply["redirect_uris"], here);
+    assert_eq!(reply["client_name"], json!("Visual Studio Code"));
 
     let nameless = json!({"redirect_uris": [BACK], "scope": "documents:read",
         "token_endpoint_auth_method": "client_secret_post"});
-    let (status, told) = visitor.world.post("/oauth/register", "", nameless).await;
-    assert_eq!(status, 201, "{told}");
-    assert_eq!(told["token_endpoint_auth_method"], json!("none"));
-    assert!(told.get("client_secret").is_none(), "{told}");
-    visitor.client = told["client_id"].as_str().unwrap().to_owned();
+    let (status, reply) = visitor.world.post("/oauth/register", "", nameless).await;
+    assert_eq!(status, 201, "{reply}");
+    assert_eq!(reply["token_endpoint_auth_method"], json!("none"));
+    assert!(reply.get("client_secret").is_none(), "{reply}");
+    visitor.client = reply["client_id"].as_str().unwrap().to_owned();
     let shown = answered(visitor.http.get(visitor.page(&[]))).await;
     let text = shown.text().await.unwrap();
     assert!(text.contains("A program without a name asks"), "{text}");
     let code = visitor.code().await;
-    let (status, told) = visitor.exchanges(&code, &[]).await;
-    assert_eq!(status, 200, "{told}");
+    let (status, reply) = visitor.exchanges(&code, &[]).await;
+    assert_eq!(status, 200, "{reply}");
 }
 
 /// VS Code takes a free port where the one that it registered is in use, and so do others.
@@ -333,8 +333,8 @@ async fn a_client_on_the_users_machine_may_take_another_port(place: Place) {
         let fields = to.strip_prefix(&format!("{free}?code=")).unwrap();
         let (code, _) = fields.split_once('&').unwrap();
         // The code is for the address that was asked for, not for the registered one.
-        let (status, told) = visitor.exchanges(code, &[("redirect_uri", back)]).await;
-        assert_eq!(status, wanted, "{told}");
+        let (status, reply) = visitor.exchanges(code, &[("redirect_uri", back)]).await;
+        assert_eq!(status, wanted, "{reply}");
     }
 }
 
